@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the layout and the direction of dependencies: shim -> profiles -> core, shim -> core. core uses no MPI,
-libunwind, getenv or output. Every source file has a header comment. README's commands exist."""
+libunwind, getenv or output. Every source file has a header comment. No comma joins statements. README's commands exist."""
 import pathlib
 import re
 import sys
 
 root = pathlib.Path(sys.argv[1])
+sys.path.append(str(root / "tests/support"))
+from statements import find_joined_statements
+
 problems = []
+COMMAS_LEFT = ("shim/", "examples/")  # folders that still join statements by commas
 allowed = {"core": {"core"}, "profiles": {"core", "profiles"}, "shim": {"core", "profiles", "shim"}}
 sources = [p for part in allowed for p in (root / part).rglob("*") if p.suffix in (".cpp", ".hpp", ".def", ".h")]
 for path in sources:
@@ -69,6 +73,14 @@ for path in (root / "shim").rglob("*"):
             folder = include.rpartition("/")[0]
             if order.index(folder) > order.index(mine):
                 problems.append(f"{name}: shim/{mine} may not include shim/{folder}, which stands above it")
+sample = "int f() {\n  a = 1, b = 2;\n  int c = 0, d = g<1, 2>(3, 4);\n  if (a) return h(), c;\n  h(a, [&] {\n    a(), b();\n  });\n}\nF::F() : a(1), b{2} {}\n"
+if find_joined_statements(sample) != [2, 4, 6]:
+    problems.append(f"tests/support/statements.py finds lines {find_joined_statements(sample)} of its sample")
+for part in ("core", "profiles", "shim", "tests", "examples"):
+    for path in (root / part).rglob("*"):
+        name = str(path.relative_to(root))
+        if path.suffix in (".c", ".cpp", ".h", ".hpp", ".def") and not name.startswith(COMMAS_LEFT):
+            problems += [f"{name}:{line}: a comma joins statements" for line in find_joined_statements(path.read_text())]
 rows = re.findall(r"^LATECOMER_ALGORITHM\((\w+), (\w+),", (root / "core/algorithms/catalogue.def").read_text(), re.M)
 files = {(p.parent.name, p.stem) for p in (root / "core/algorithms").glob("*/*.cpp") if p.parent.name not in ("clairvoyant", "exchange")}  # these are libraries of several rows
 if set(rows) != files:

@@ -34,10 +34,11 @@ static_assert(Sequence::kSteadyEpoch == kCallsOfPlan);
 Sequence::Before Sequence::at_boundary(Before out, bool plans, bool identified) {
   out.identify = !identified;
   if (outstanding_) {
-    // A plan is due. It comes into force if the ranks have met, or if they may wait for each other. Until then the
-    // boundary stays, so at most one announcement is outstanding. Logs of a full epoch go up without it.
+    // An announcement is due. It comes into force if the ranks have met, or if they may wait for each other. Until then
+    // the boundary stays, so at most one announcement is outstanding. Logs go up without it after kRootedEpoch calls.
     if (met_ || waits_) {
-      out.hear = true, out.waits = !met_;
+      out.hear = true;
+      out.waits = !met_;
       outstanding_ = false;
     } else if (out.n - began_ < kRootedEpoch) {
       return out;
@@ -92,7 +93,8 @@ Decision decide_within(const Policy& policy, const Signature& s, int comm_size, 
   const Fitting its = other ? fit_to(*other, call, 0, policy.network, most) : Fitting{};
   if (other && (!permits(policy, s, *other) || !its.fits)) other = nullptr;
   out = {other, 0, entry.overlap != 0, other ? entry.pattern : -1, -1, other && edge && its.messages <= kPlannedInside};
-  out.unplanned = &algorithm, out.planning = fitting.messages;
+  out.unplanned = &algorithm;
+  out.planning = fitting.messages;
   return out;
 }
 
@@ -106,7 +108,7 @@ bool waits_for_leader(const Policy& policy, const Signature& s, int comm_size) {
     if (!may_match(rule.match, facts)) continue;
     const Algorithm* a = rule.use.kind == Use::Kind::algorithm ? find_algorithm(s.op, rule.use.algorithm) : nullptr;
     if (a && (is_irregular(s.op) ? a->needs_sizes : a->uses_pattern())) return true;
-    if (rule.match.universal()) return false;  // this rule decides, without a plan
+    if (rule.match.universal()) return false;  // this rule decides the call, and needs no plan
   }
   return false;
 }

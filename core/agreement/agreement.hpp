@@ -74,8 +74,8 @@ class Sequence {
   /// takes 6 KiB. Derived from planning: a plan inside a call (1 ms, kPlannedInside) costs each of 128 calls 8 us.
   /// A shorter epoch reacts sooner, and exchanges more messages.
   static constexpr std::uint64_t kSteadyEpoch = 128;
-  /// The same while no call has depended on the leader, so that no plan can come into force. Also the greatest length
-  /// of a log. Derived from memory: a log takes 48 KiB. Further calls of the epoch have no arrival patterns.
+  /// Distance of boundaries while no call has depended on the leader, so that no plan can come into force. Also the
+  /// greatest length of a log. Derived from memory: a log takes 48 KiB. Later calls of the epoch have no patterns.
   static constexpr std::uint64_t kRootedEpoch = 1024;
 
   struct Before {
@@ -84,7 +84,7 @@ class Sequence {
     bool hear = false;        ///< receive the outstanding announcement, which decides from this call on
     bool waits = false;       ///< the ranks have not met: they meet before the call, and may wait for each other there
     bool ends_epoch = false;  ///< send the log to the leader
-    bool announce = false;    ///< the leader announces
+    bool announce = false;    ///< the leader announces a plan, or that no plan exists
   };
 
   /// Registers a counted call, before it. `plans`: the mode is apply. `identified`: the ranks have agreed on the
@@ -108,15 +108,15 @@ class Sequence {
   void allow_waits() { waits_ = true; }
   bool waits() const { return waits_; }
 
-  /// What all ranks do before they leave a call. They are inside the same call then, so no rank waits for the program
-  /// of another.
+  /// The actions of all ranks before they leave a call. All ranks are inside the same call then, so no rank waits for
+  /// the program of another.
   struct After {
     bool identify = false;  ///< agree on the identity, with one blocking collective
     bool meet = false;      ///< leave once all ranks have the outstanding announcement
   };
 
-  /// Registers the return of a call. Called again, it does nothing. So call it before begin(), too: an error handler
-  /// may take a rank out of a call by a jump, and the other ranks know nothing of the error.
+  /// Registers the return of a call. A second call of this function does nothing. So call it before begin(), too: an
+  /// error handler may take one rank out of a call by a jump, while the other ranks return from it normally.
   After end(bool identified) {
     const Open open = std::exchange(open_, Open::nothing);
     if (open == Open::nothing) [[likely]]
@@ -137,7 +137,10 @@ class Sequence {
 
   /// Moves the first boundary to kShortestEpoch. For a communicator whose ranks know its identity before its first
   /// call. All ranks call this function, before the first call.
-  void begin_early() { boundary_ = kShortestEpoch, brief_ = true; }
+  void begin_early() {
+    boundary_ = kShortestEpoch;
+    brief_ = true;
+  }
   /// Whether the epoch is so short that a rank should look for an announcement after every call.
   bool brief() const { return brief_; }
 
@@ -153,7 +156,7 @@ class Sequence {
   std::uint64_t next_boundary() const { return boundary_; }
 
  private:
-  /// What the return of the current call proves.
+  /// The ranks that have reached the current call, as far as its return proves: no rank, the leader, or all.
   enum class Open : std::uint8_t { nothing, leader, all };
 
   Before at_boundary(Before out, bool plans, bool identified);
@@ -172,7 +175,7 @@ struct Decision {
   int pattern = -1;                      ///< index in the plan's patterns; -1: flat
   int sizes = -1;                        ///< index in the plan's sizes; -1: none
   bool edge = false;                     ///< the ranks may exchange a pattern for this call, which replaces `pattern`
-  const Algorithm* unplanned = nullptr;  ///< requested, but above the planning limit: `algorithm` runs instead
+  const Algorithm* unplanned = nullptr;  ///< the requested algorithm if its planning takes too long
   std::int64_t planning = 0;             ///< planning effort in messages, of `unplanned` or else of `algorithm`
 };
 

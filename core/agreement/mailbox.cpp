@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cuts the streams into pieces, counts them, and puts the messages together.
+// Cuts streams of messages into pieces, counts the pieces, and puts messages together from pieces.
 #include "core/agreement/mailbox.hpp"
 
 #include <algorithm>
@@ -12,15 +12,15 @@ namespace {
 
 using Length = std::uint64_t;
 
-/// In front of each piece.
+/// The first bytes of each piece.
 struct PieceHead {
-  std::uint32_t taken;  ///< pieces that its sender has taken
+  std::uint32_t taken;  ///< number of pieces that the sender of this piece has taken from its receiver
 };
 
-/// A peer is told at the latest when it has used half of its window.
+/// A process tells a peer how many pieces it has taken, at the latest when the peer has used half of its window.
 constexpr std::uint32_t kTellAfter = Mailbox::kWindow / 2;
 
-/// Frees most of an empty buffer that has held a long message, which is rare.
+/// Frees most of the memory of an empty buffer that has held a long message. Such messages are rare.
 void give_back(std::vector<char>& buffer) {
   constexpr std::size_t kKept = 64 << 10;
   if (buffer.capacity() <= kKept) return;
@@ -29,7 +29,7 @@ void give_back(std::vector<char>& buffer) {
     smaller.reserve(2 * Mailbox::kPiece);
     buffer.swap(smaller);
   } catch (const std::bad_alloc&) {
-    // It stays.
+    // The buffer keeps its memory.
   }
 }
 
@@ -76,7 +76,7 @@ void Mailbox::push(Wire& wire) {
   for (auto& [to, peer] : peers_) {
     while (peer.begin < peer.out.size() && peer.sent - peer.arrived < kWindow)
       if (!send_piece(to, peer, std::min(peer.out.size() - peer.begin, kPiece - sizeof(PieceHead)), wire)) break;
-    // A piece without bytes is not counted, so it needs no answer.
+    // A piece without bytes of the stream does not count, so the peer need not acknowledge it.
     if (peer.taken - peer.told >= kTellAfter && !send_piece(to, peer, 0, wire)) owes_ = true;
   }
 }
@@ -93,7 +93,7 @@ void Mailbox::take(Rank from, std::span<const char> piece, Reader& reader) {
     std::memcpy(&length, stream.data() + at, sizeof length);
     return stream.size() - at - sizeof length < length ? 0 : sizeof length + length;
   };
-  // What needs memory comes first.
+  // Allocate first, so that an exception leaves the state as it is.
   const bool joins = !peer.in.empty();
   if (joins) {
     peer.in.insert(peer.in.end(), stream.begin(), stream.end());

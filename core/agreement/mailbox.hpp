@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The mailbox of a process: messages to other processes leave it in pieces of bounded size, and are put together again
-// where the pieces arrive. A few pieces per peer are on their way; the others wait here. So no message needs a way that
-// MPI keeps for large ones, and MPI holds little of ours. Knows no MPI: a wire carries the pieces.
+// The mailbox of a process. It sends messages to other processes in pieces of bounded size, and puts messages together
+// from the pieces that arrive. A few pieces per peer are on their way, the others wait here. So no message needs MPI's
+// protocol for large messages, and MPI buffers few bytes of latecomer. Knows no MPI: a wire carries the pieces.
 //
-// A piece carries bytes of the stream from one process to another, in which each message follows its length. Small
-// messages share a piece. Each piece also says how many pieces its sender has taken from the other side.
+// A piece carries bytes of the stream from one process to another. In the stream, each message follows its length.
+// Small messages share a piece. Each piece also says how many pieces its sender has taken from its receiver.
 #pragma once
 
 #include <cstddef>
@@ -19,23 +19,23 @@ namespace latecomer::core {
 
 class Mailbox {
  public:
-  /// Bytes of a piece at most. Derived: the smallest limit of eager messages in use is 1 KiB (the tests set it), and an
-  /// MPI library counts its own header of up to 64 bytes. The usual limits are 4 KiB and more.
+  /// The most bytes of a piece. Derived: the smallest limit of eager messages in use is 1 KiB (the tests set it), and
+  /// an MPI library counts its own header of up to 64 bytes. The usual limits are 4 KiB and more.
   static constexpr std::size_t kPiece = 960;
-  /// Pieces to one peer that are on their way at most: not yet taken there, as far as this process knows. Derived: a
-  /// log of 128 calls takes two pieces, so a peer that is four epochs behind still gets all of them. With 32 children,
-  /// MPI holds 0.5 MB of a node at most. A smaller window makes a long message wait for more round trips.
+  /// The most pieces on their way to one peer: sent, and not acknowledged by the peer. Derived: a log of 128 calls
+  /// takes two pieces, so a peer that is four epochs behind still gets all logs. With 32 children, MPI holds at most
+  /// 0.5 MB for a node. With a smaller window, a long message waits for more round trips.
   static constexpr std::uint32_t kWindow = 16;
 
-  /// What carries the pieces.
+  /// The connection that carries the pieces, such as MPI.
   class Wire {
    public:
     virtual ~Wire() = default;
-    /// Sends a piece without waiting. Pieces to one process arrive in their order. Returns false if it cannot take the
-    /// piece now.
+    /// Sends a piece without waiting. Pieces to one process arrive in their order. Returns false if the wire cannot
+    /// take the piece now.
     virtual bool send(Rank to, std::span<const char> piece) = 0;
   };
-  /// What the messages are for.
+  /// The receiver of complete messages.
   class Reader {
    public:
     virtual ~Reader() = default;
@@ -43,37 +43,37 @@ class Mailbox {
     virtual void read(Rank from, std::span<const char> message) noexcept = 0;
   };
 
-  /// Takes memory for small messages from and to this process, so that they need none later.
+  /// Allocates memory for small messages from and to this peer, so that they need no allocation later.
   void expect(Rank peer);
 
-  /// Adds a message to those that wait: a kind, and bytes. If it throws std::bad_alloc, nothing has changed.
+  /// Adds a message, of a kind, to those that wait. If it throws std::bad_alloc, nothing has changed.
   void put(Rank to, char kind, std::span<const char> head, std::span<const char> body);
-  /// Sends what may be on its way.
+  /// Sends the pieces that the windows allow.
   void push(Wire& wire);
   /// Takes a piece that has arrived, and reads the messages that are complete. Damaged pieces are dropped. If it throws
   /// std::bad_alloc, nothing has changed, so the caller keeps the piece and takes it again later.
   void take(Rank from, std::span<const char> piece, Reader& reader);
 
-  /// Bytes for this process that wait here.
+  /// Bytes to this peer that wait in the mailbox.
   std::size_t waiting(Rank to) const;
-  /// Whether anything waits here.
+  /// Whether any bytes wait in the mailbox.
   bool waits() const { return waiting_ > 0; }
-  /// Pieces to this process that are on their way, as far as is known.
+  /// Pieces to this peer that it has not acknowledged.
   std::uint32_t under_way(Rank to) const;
 
  private:
   struct Peer {
-    std::vector<char> out;                ///< the stream to this process
-    std::size_t begin = 0;                ///< of `out`: what has left
-    std::vector<char> in;                 ///< the stream from there: a message that is not complete
-    std::uint32_t sent = 0, arrived = 0;  ///< pieces to this process, and those that it has taken
-    std::uint32_t taken = 0, told = 0;    ///< pieces from there, and how many of them it knows to be taken
+    std::vector<char> out;                ///< the stream to this peer
+    std::size_t begin = 0;                ///< number of bytes of `out` that were sent
+    std::vector<char> in;                 ///< the stream from this peer: a message that is not complete
+    std::uint32_t sent = 0, arrived = 0;  ///< pieces sent to this peer; those that it has acknowledged
+    std::uint32_t taken = 0, told = 0;    ///< pieces taken from this peer; those that were acknowledged to it
   };
   bool send_piece(Rank to, Peer& peer, std::size_t bytes, Wire& wire);
 
   std::map<Rank, Peer> peers_;
-  std::size_t waiting_ = 0;  ///< bytes, to all
-  bool owes_ = false;        ///< a peer may wait for a word about its pieces
+  std::size_t waiting_ = 0;  ///< bytes to all peers
+  bool owes_ = false;        ///< some peer may need an acknowledgement of its pieces
 };
 
 }  // namespace latecomer::core

@@ -22,13 +22,13 @@ struct AnnouncementHead {
   std::uint64_t epoch;
 };
 
-/// Two slots of one signature, as two sites of a loop, have orders of their own.
+/// Two slots with one signature, such as two call sites in a loop, take their turns in different orders.
 std::uint64_t seed_of(const PlanEntry& entry, std::uint64_t slot) {
   return mix64(entry.signature ^ mix64(std::uint64_t{entry.round} << 32 | slot));
 }
 
-/// The last arrival takes at most 65,535 units. Entries are rounded up to whole units, and the unit of the result is
-/// the same: so a rank can send on what it has received.
+/// The unit of time in which the last arrival is at most 65,535. Entries are rounded up to whole units. The rounded
+/// pattern has the same unit, so a rank can send on a pattern that it has received, without another rounding.
 Nanoseconds unit_of(const std::vector<Nanoseconds>& pattern) {
   constexpr Nanoseconds kMost = UINT16_MAX;
   const Nanoseconds last = pattern.empty() ? 0 : *std::ranges::max_element(pattern);
@@ -97,21 +97,25 @@ bool Plan::deserialize(std::span<const char> bytes, int ranks, Plan& out) {
     if (count) std::memcpy(static_cast<void*>(to->data()), at, count * sizeof(PlanEntry));
     at += count * sizeof(PlanEntry);
   }
+  const auto take = [&at](void* to, std::size_t size) {
+    std::memcpy(to, at, size);
+    at += size;
+  };
   out.patterns.assign(head.patterns, std::vector<Nanoseconds>(static_cast<std::size_t>(ranks)));
   constexpr Nanoseconds kLongestUnit = Nanoseconds{1} << 46;  // so that 65,535 units do not overflow
   for (auto& pattern : out.patterns) {
     Nanoseconds unit;
-    std::memcpy(&unit, at, sizeof unit), at += sizeof unit;
+    take(&unit, sizeof unit);
     if (unit < 1 || unit > kLongestUnit) return false;
     for (Nanoseconds& after : pattern) {
       std::uint16_t units;
-      std::memcpy(&units, at, sizeof units), at += sizeof units;
+      take(&units, sizeof units);
       after = units * unit;
     }
   }
   out.sizes.assign(head.sizes, std::vector<Bytes>(static_cast<std::size_t>(ranks)));
   for (auto& of_blocks : out.sizes) {
-    std::memcpy(of_blocks.data(), at, row), at += row;
+    take(of_blocks.data(), row);
     if (std::any_of(of_blocks.begin(), of_blocks.end(), [](Bytes b) { return b < 0; })) return false;
   }
   const auto sound = [&](const PlanEntry& e) {

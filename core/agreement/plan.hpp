@@ -24,7 +24,7 @@ struct PlanEntry {
   std::int32_t first_turn = 0;   ///< index in Plan::turns
   std::uint16_t turns = 0;       ///< number of turns in the rota; 0: no rota
   std::uint16_t trial = 0;       ///< calls that the rota serves; the entry itself serves later calls
-  std::uint16_t round = 0;       ///< number of the rota: calls under one plan count under the next with this number
+  std::uint16_t round = 0;       ///< number of the rota; a later plan with the same number continues its count of calls
   std::uint16_t remembered = 0;  ///< 1: an earlier run has found this decision
   bool operator==(const PlanEntry&) const = default;
 };
@@ -41,15 +41,15 @@ struct Plan {
   std::uint64_t period = 0;  ///< number of slots; 0: the entries are in ascending order of their signatures
   std::uint64_t first = 0;   ///< call n >= first is in slot (n - first) mod period
   std::vector<PlanEntry> entries;
-  std::vector<PlanEntry> turns;                    ///< of the rotas; without rotas of their own
+  std::vector<PlanEntry> turns;                    ///< algorithms of the rotas; these entries have no rota themselves
   std::vector<std::vector<Nanoseconds>> patterns;  ///< [pattern][ranks], nanoseconds after the first arrival
   std::vector<std::vector<Bytes>> sizes;           ///< [sizes][ranks], block sizes of a gatherv or scatterv
 
   bool empty() const { return entries.empty(); }
   bool operator==(const Plan&) const = default;
   std::uint64_t hash() const;
-  /// Takes two bytes per rank and pattern: patterns are rounded to 65,535 steps. The leader has to use what it reads
-  /// from these bytes, as the other ranks do.
+  /// Takes two bytes per rank and pattern: patterns are rounded to 65,535 steps. The leader must use the plan that
+  /// deserialize() makes of these bytes, as the other ranks do.
   std::vector<char> serialize() const;
   /// Returns false if the bytes are not a plan for `ranks` ranks. `out` is then unspecified.
   static bool deserialize(std::span<const char> bytes, int ranks, Plan& out);
@@ -59,8 +59,8 @@ struct Plan {
 struct Announcement {
   enum class Kind : std::uint32_t { none, keep, plan } kind = Kind::none;
   Plan plan;
-  bool rest = false;        ///< the epoch that begins when this comes into force is not logged
-  std::uint64_t epoch = 0;  ///< calls that it lasts; 0: as the sequence says (Sequence::lasts)
+  bool rest = false;        ///< the epoch that begins when the announcement comes into force is idle: not logged
+  std::uint64_t epoch = 0;  ///< calls of that epoch; 0: the default of Sequence::lasts
 
   std::vector<char> serialize() const;
   /// Returns false if the bytes are no announcement to `ranks` ranks. `out` is then unspecified.
@@ -71,7 +71,7 @@ struct Announcement {
 /// the communicator get the same answers.
 class PlanInForce {
  public:
-  /// If it throws std::bad_alloc, nothing has changed, and `plan` neither.
+  /// If it throws std::bad_alloc, neither the plan in force nor `plan` has changed.
   void install(Plan&& plan);
   void install(const Plan& plan) { install(Plan(plan)); }
   const Plan& plan() const { return plan_; }

@@ -9,7 +9,7 @@ namespace latecomer::core {
 namespace {
 
 struct Span {
-  std::size_t begin, end;  ///< in the order of the hosts; the first rank is the node, the others are below it
+  std::size_t begin, end;  ///< positions in the order of hosts; the first rank is the node, the others are below it
   std::size_t size() const { return end - begin; }
 };
 
@@ -26,10 +26,10 @@ int least_depth(std::size_t ranks) {
   return depth;
 }
 
-/// Splits `all` into parts of nearly equal size, as many as make all levels equally wide.
+/// Splits `all` into parts of nearly equal size, so many that nodes of all levels have about as many children.
 void split_evenly(Span all, int depth, std::vector<Span>& out) {
   const std::size_t most = capacity(depth - 1);
-  // The least number whose power of `depth` reaches the ranks.
+  // The number of parts is the least whose power `depth` is at least the number of ranks.
   const auto reaches = [&](std::size_t parts) {
     std::size_t ranks = 1;
     for (int level = 0; level < depth; ++level) ranks *= parts;
@@ -60,7 +60,8 @@ class Division {
     const Rank node = order_[part.begin];
     const std::vector<Span> below = divide(part);
     if (TreePlace* place = place_of(node)) {
-      place->parent = parent, place->level = level;
+      place->parent = parent;
+      place->level = level;
       for (const Span& one : below) place->children.push_back(order_[one.begin]);
     }
     int depth = level;
@@ -75,16 +76,17 @@ class Division {
     const int depth = least_depth(part.size());
     if (depth == 0) return {};
     const Span rest{part.begin + 1, part.end};
-    Span mine{rest.begin, rest.begin};  // of the node's own host
+    Span mine{rest.begin, rest.begin};  // the ranks of the node's own host
     while (mine.end < rest.end && host(mine.end) == host(part.begin)) ++mine.end;
     std::vector<Span> hosts;
     for (std::size_t at = mine.end; at < rest.end;) {
       Span one{at, at};
       while (one.end < rest.end && host(one.end) == host(at)) ++one.end;
-      hosts.push_back(one), at = one.end;
+      hosts.push_back(one);
+      at = one.end;
     }
-    // First choice: each rank of the own host and each other host is below the node. Then fewer nodes of the own host,
-    // and several hosts below one rank of the first of them.
+    // First choice: each rank of the node's own host and one rank of each other host are children of the node. Second
+    // choice: fewer children on the own host, and several hosts below one child.
     std::vector<Span> out;
     for (const bool single : {true, false}) {
       out.clear();

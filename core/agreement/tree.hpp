@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tree of the exchange: along it the records of calls go up to the leader of a communicator, and its answers and
+// The tree of the exchange. Records of calls go up to the leader of a communicator, and the leader's answers and
 // announcements go down. Every rank computes its own place from the placement, which is equal on all ranks.
 #pragma once
 
@@ -12,8 +12,8 @@
 namespace latecomer::core {
 
 /// The most children of a node. Derived: a node merges one record per child and call. With 32 children, three levels
-/// hold 33,825 ranks. A smaller number adds levels, and with them a message's way; a larger one takes more time per
-/// call at a node.
+/// hold 33,825 ranks. With fewer children, the tree has more levels and messages take longer. With more children, a
+/// node takes more time per call.
 inline constexpr std::size_t kFanOut = 32;
 
 /// The place of one rank.
@@ -21,7 +21,7 @@ struct TreePlace {
   Rank parent = -1;            ///< -1: the leader
   std::vector<Rank> children;  ///< in the order in which the node sends to them
   int level = 0;               ///< distance from the leader
-  int depth = 0;               ///< of the whole tree: the greatest level
+  int depth = 0;               ///< depth of the whole tree: the greatest level
 };
 
 /// The place of `rank` in the tree over all ranks of `hosts`, [ranks]: the number of each rank's host. The leader is

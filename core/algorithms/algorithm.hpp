@@ -7,6 +7,7 @@
 #include <memory>  // first: after <algorithm> g++ 12.2 crashes on the coroutine in allreduce/rabenseifner.cpp
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/collective/call.hpp"
@@ -19,7 +20,7 @@ namespace latecomer::core {
 struct Parameters {
   int segments = 0;               ///< 0: the algorithm's own choice
   bool overlap = true;            ///< false: the papers' lockstep (a step begins when the previous one is complete)
-  Network network;                ///< figures an algorithm may build its schedule on (PRR: the time of one step)
+  Network network = {};           ///< figures an algorithm may build its schedule on (PRR: the time of one step)
   std::vector<Bytes> sizes = {};  ///< [ranks], scatterv and gatherv: expected sizes of the blocks; empty: all alike
   std::vector<int> hosts = {};    ///< [ranks], the number of each rank's host; empty: network.ranks_per_host tells
   Rank only = -1;  ///< the only rank whose schedule will be asked for: plans keep no other's part; -1: any rank's
@@ -62,14 +63,17 @@ class Instance {
   /// A table that all ranks need and that is costly to compute: computed by the first that asks.
   template <typename Compute>
   const std::vector<int>& shared(Compute compute) const {
-    if (!shared_filled_) shared_ = compute(), shared_filled_ = true;
+    if (!std::exchange(shared_filled_, true)) shared_ = compute();
     return shared_;
   }
   /// The same table once a schedule has been generated; empty before.
   const std::vector<int>& shared() const { return shared_; }
   /// Takes a table that another instance has computed, for the same algorithm, ranks and segments; before any schedule
   /// is generated.
-  void share(std::vector<int> table) { shared_ = std::move(table), shared_filled_ = true; }
+  void share(std::vector<int> table) {
+    shared_ = std::move(table);
+    shared_filled_ = true;
+  }
 
  private:
   mutable std::vector<int> shared_;

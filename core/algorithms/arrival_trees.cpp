@@ -23,7 +23,10 @@ std::vector<int> place(const Instance& in, Rank root, bool late_first) {
   std::rotate(order.begin(), first, first + 1);
   std::vector<int> out{0};
   for (std::size_t k = 0; k < order.size(); ++k)
-    if (k == 0 || !in.same_host(order[k], order[k - 1])) out.push_back(static_cast<int>(k)), ++out[0];
+    if (k == 0 || !in.same_host(order[k], order[k - 1])) {
+      out.push_back(static_cast<int>(k));
+      ++out[0];
+    }
   out.push_back(in.call.ranks);
   out.insert(out.end(), order.begin(), order.end());
   return out;
@@ -57,7 +60,8 @@ Links links_of(const Placement& placement, int host, int at, int tree, bool bino
     for (const int k : down(host, placement.hosts()).children) out.to.push_back(leader(k));
   for (const int p : down(at, n).children) out.to.push_back(rank(p));
   if (at > 0) {
-    out.up = rank(up(at, n).parent), out.down = rank(down(at, n).parent);
+    out.up = rank(up(at, n).parent);
+    out.down = rank(down(at, n).parent);
   } else if (host > 0) {
     out.up = leader(up(host, placement.hosts()).parent);
     out.down = leader(down(host, placement.hosts()).parent);
@@ -198,7 +202,9 @@ Schedule tree_walk(const Instance& instance, Rank me, TreeRoles roles) {
     const std::size_t children = f.links.from.size();
     if (roles.collects && children > 0 && !has_output) f.partial = take();
     for (std::size_t c = 0; c < children && roles.collects; ++c) f.landing.push_back(c > 0 || in_output ? take() : -1);
-    f.received.resize(children), f.used.resize(children), f.spread.resize(f.links.to.size());
+    f.received.resize(children);
+    f.used.resize(children);
+    f.spread.resize(f.links.to.size());
   }
   co_yield ScratchNeed{scratch};
   for (int i = 0; i < segments; ++i) {

@@ -17,7 +17,8 @@ std::vector<int> place(const Instance& instance, Placing placing) {
   const Rank root = instance.call.root;
   std::vector<int> table(static_cast<std::size_t>(2 * ranks));
   const auto put = [&](int v, Rank r) {
-    table[static_cast<std::size_t>(v)] = r, table[static_cast<std::size_t>(ranks + r)] = v;
+    table[static_cast<std::size_t>(v)] = r;
+    table[static_cast<std::size_t>(ranks + r)] = v;
   };
   if (placing == Placing::rotated || instance.pattern.flat()) {
     for (int v = 0; v < ranks; ++v) put(v, (root + v) % ranks);
@@ -173,9 +174,10 @@ Schedule gather_synchronised(const Instance& instance, Rank me, std::span<const 
   // Foreground copies follow all background operations, so that no background operation is generated behind them.
   auto next = landed.begin();
   for (const Rank r : order)
-    if (r != me && apart)
-      co_yield copy(block(Buffer::output, call, r), block(Buffer::scratch, call, r)).after(next->first, next->second),
-          ++next;
+    if (r != me && apart) {
+      co_yield copy(block(Buffer::output, call, r), block(Buffer::scratch, call, r)).after(next->first, next->second);
+      ++next;
+    }
   if (!call.in_place) co_yield copy(block(Buffer::output, call, me), block(Buffer::input, call, 0));
 }
 

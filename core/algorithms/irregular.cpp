@@ -19,8 +19,7 @@ class Table {
  public:
   explicit Table(const std::vector<int>& table) : ranks_((static_cast<int>(table.size()) - 1) / 7), table_(table) {}
   TreePart part(Rank r) const {
-    TreePart out;
-    out.parent = field(0, r), out.first = field(1, r), out.count = field(2, r), out.own = field(3, r);
+    TreePart out{field(0, r), field(1, r), field(2, r), field(3, r), {}};
     for (int c = field(4, r); c < field(4, r + 1); ++c) {
       const Rank child = field(5, c + 1);
       out.children.push_back({child, field(1, child), field(2, child)});
@@ -33,11 +32,13 @@ class Table {
     const int ranks = static_cast<int>(tree.parent.size());
     std::vector<Rank> order = tree.preorder();
     std::vector<int> count(at(ranks), 1), low(at(ranks)), high(at(ranks));
-    std::iota(low.begin(), low.end(), 0), std::iota(high.begin(), high.end(), 0);
+    std::iota(low.begin(), low.end(), 0);
+    std::iota(high.begin(), high.end(), 0);
     for (auto r = order.rbegin(); r != order.rend(); ++r)
       if (const Rank p = tree.parent[at(*r)]; p >= 0) {
         count[at(p)] += count[at(*r)];
-        low[at(p)] = std::min(low[at(p)], low[at(*r)]), high[at(p)] = std::max(high[at(p)], high[at(*r)]);
+        low[at(p)] = std::min(low[at(p)], low[at(*r)]);
+        high[at(p)] = std::max(high[at(p)], high[at(*r)]);
       }
     bool ordered = true;
     for (Rank r = 0; r < ranks; ++r) ordered = ordered && high[at(r)] - low[at(r)] + 1 == count[at(r)];
@@ -89,7 +90,8 @@ RankTree tree_of_hosts(const Instance& in) {
   const int ranks = in.call.ranks;
   RankTree out;
   out.root = in.call.root;
-  out.parent.assign(at(ranks), in.call.root), out.children.resize(at(ranks));
+  out.parent.assign(at(ranks), in.call.root);
+  out.children.resize(at(ranks));
   out.parent[at(out.root)] = -1;
   const int home = in.host(out.root);
   std::vector<Rank> leader(at(in.hosts()), -1);
@@ -104,7 +106,7 @@ RankTree tree_of_hosts(const Instance& in) {
     }
     Rank& first = leader[at(host)];
     if (first < 0) first = r;
-    else out.parent[at(r)] = first, out.children[at(first)].push_back(r);
+    else out.attach(r, first);
     if (--left[at(host)] == 0) below_root.push_back(first);
   }
   if (is_scatter(in.call.op))  // which takes the children in reverse order
@@ -204,7 +206,8 @@ Schedule along_hosts(const Instance& instance, Rank me) {
   TreePart part = table.part(me);
   // Blocks of one size need no common places, so each rank's scratch begins with its own subtree.
   if (const int first = part.first; !is_irregular(call.op) && part.parent >= 0) {
-    part.first = 0, part.own -= first;
+    part.first = 0;
+    part.own -= first;
     for (Branch& b : part.children) b.first -= first;
   }
   return along_part(call, me, std::move(part), table.order());

@@ -15,7 +15,10 @@ inline double logarithm(double x) {
   constexpr int kTerms = 12;  // derived: |y| <= 0.172, so the first omitted term, y^25 / 25, is below 2^-53 of the sum
   int exponent = 0;
   double m = std::frexp(x, &exponent);
-  if (m < kRootOfHalf) m *= 2, --exponent;
+  if (m < kRootOfHalf) {
+    m *= 2;
+    --exponent;
+  }
   // ln(m) = 2 artanh(y), by its power series.
   const double y = (m - 1) / (m + 1);
   double sum = 0;

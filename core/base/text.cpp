@@ -190,7 +190,8 @@ bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0, star = std::string_view::npos, mark = 0;
   while (t < text.size()) {
     if (p < pattern.size() && (pattern[p] == '?' || (pattern[p] == text[t] && pattern[p] != '*'))) {
-      ++p, ++t;
+      ++p;
+      ++t;
     } else if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
       mark = t;

@@ -8,13 +8,14 @@
 #include "core/learning/learner.hpp"
 
 namespace latecomer::core {
-/// Whether a plan keeps its pattern although arrivals have moved, because too few of its calls are measured. A plan
-/// that changes at every announcement is never measured: its logs come two epochs later. Where ranks run ahead, as in a
-/// reduce, the pattern may move in every epoch.
+/// Whether a plan keeps its pattern although arrivals have moved, because too few of its calls are measured. The logs
+/// of a plan come two epochs later, so a plan that changes at every announcement is never measured. In a reduce, ranks
+/// may run ahead, and the pattern may move in every epoch.
 bool Learner::hold(Slot& slot, int measured) {
   constexpr int kMostHeld = 2;  // derived: the epochs until the logs of a plan are here
-  if (measured >= kFirst || slot.held == kMostHeld) return slot.held = 0, false;
-  return ++slot.held, true;
+  const bool holds = measured < kFirst && slot.held < kMostHeld;
+  slot.held = holds ? slot.held + 1 : 0;
+  return holds;
 }
 
 void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why) {
@@ -31,7 +32,7 @@ void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern,
   const bool kept = moves && algorithm == slot.algorithm && segments == slot.segments && !slot.rota.running() &&
                     hold(slot, slot.current.count);
   const bool same_pattern = pattern.empty() == slot.announced.empty() && (!moves || kept);
-  // What is built on sizes has them from the plan.
+  // Algorithms that need the block sizes read them from the plan.
   std::vector<Bytes> sizes;
   if (!slot.sizes_vary() && serves([](const Algorithm& a) { return a.needs_sizes || a.uses_pattern(); }))
     sizes = slot.expected.sizes;
@@ -46,25 +47,25 @@ void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern,
   slot.changed = true;
 }
 
-/// What can be hidden behind the wait is no more than the wait. Below what is worth trying, or what a dispatch costs,
-/// arrivals are as good as balanced.
+/// Whether the imbalance is too small to matter. An algorithm can save at most the imbalance, because it works while
+/// early ranks wait. A saving below the least gain worth trying, or below the cost of a dispatch, does not pay.
 bool Learner::slight(const Slot& slot) const {
   const auto spread = static_cast<double>(slot.forecast.spread);
   return slot.native.enough() && (spread < kDispatch || spread < (1 - kWorthTrying) * slot.native.median_after());
 }
 
-/// Of arrivals that are not foreseen: there is nothing to foresee, since all come together.
+/// Whether the ranks arrive nearly together, in the mean of the slot's calls, so that a forecast could save no time.
 bool Learner::nearly_together(const Slot& slot) const {
   const double imbalance = slot.seen ? slot.imbalance / static_cast<double>(slot.seen) : 0;
   return imbalance < std::max(kDispatch, slot.native.enough() ? (1 - kWorthTrying) * slot.native.median_after() : 0);
 }
 
-/// Whether schedules for this slot are built for no pattern: none is foreseen, or it is too small to matter.
+/// Whether the schedules of this slot ignore arrivals, because the forecast is uncertain or the imbalance is too small.
 bool Learner::flat(const Slot& slot) const {
   return slot.forecast.uncertain() || (!is_irregular(slot.signature.op) && slight(slot));
 }
 
-/// Nothing is dispatched at this slot, and more observations would change nothing.
+/// Whether no algorithm serves this slot and more observations would not change that.
 bool Learner::quiet(const Slot& slot) const {
   switch (slot.why) {
     case Why::unserved:
@@ -72,12 +73,12 @@ bool Learner::quiet(const Slot& slot) const {
     case Why::rule_native:
     case Why::slight:
       return slot.algorithm < 0;
-    // Not to be foreseen: a pattern may be about to show, unless what there is is small.
+    // No stable pattern yet: keep observing unless the imbalance is too small to matter.
     case Why::balanced:
     case Why::unforeseen:
       return slot.native.enough() &&
              static_cast<double>(slot.forecast.spread) < std::max(kDispatch, slot.native.median_after());
-    // Compared without a pattern: the same holds.
+    // The candidates were compared without a pattern: keep observing unless the ranks arrive together.
     case Why::lost:
     case Why::no_gain:
     case Why::nothing_serves:
@@ -87,19 +88,17 @@ bool Learner::quiet(const Slot& slot) const {
   }
 }
 
-/// What the policy lets run in the slot where a plan says so.
+/// The decision for a call of this slot if the plan names this algorithm. The policy may forbid it.
 Decision Learner::decision(const Slot& slot, int algorithm, int segments) const {
-  PlanEntry e;
-  e.algorithm = algorithm, e.segments = segments;
-  e.sizes = slot.expected.sizes.empty() ? -1 : 0;
-  return decide_as(policy_, slot.signature, ranks_, e);
+  return decide_as(policy_, slot.signature, ranks_,
+                   {.algorithm = algorithm, .segments = segments, .sizes = slot.expected.sizes.empty() ? -1 : 0});
 }
 
 bool Learner::may(const Slot& slot, int algorithm, int segments) const {
   return index_of(decision(slot, algorithm, segments).algorithm) == algorithm;
 }
 
-/// What a search has found is this slot's, as far as the policy lets it be.
+/// Copies the candidates of a search to the slot, without those that the policy forbids.
 void Learner::take(Slot& slot, const Candidates& found) const {
   slot.native_modelled = found.native_ns;
   slot.candidates = found.list;
@@ -110,9 +109,9 @@ void Learner::take(Slot& slot, const Candidates& found) const {
   });
 }
 
-/// Models what may serve the slot under its forecast, candidate by candidate. False if the budget of this announcement,
-/// or the slot's, is spent before all are: the rest follows at the next. `only`: nothing but that is compared with
-/// native.
+/// Models the candidates for the slot under its forecast, one by one. Returns false if the budget of this announcement
+/// or of the slot is spent first; the next announcement models the others. `only`: model no algorithm but this one
+/// and native.
 bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
   const bool flat = this->flat(slot);
   const auto pattern_of = [&] {
@@ -123,7 +122,8 @@ bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
     slot.search.reset();
   if (!slot.search) {
     const Call call = call_of(slot.signature, ranks_);
-    slot.modelled_for = pattern_of(), slot.modelled_flat = flat;
+    slot.modelled_for = pattern_of();
+    slot.modelled_flat = flat;
     slot.modelled_sizes = slot.expected.sizes;
     for (const CandidateSearch& s : searched_) {
       if (only) break;
@@ -139,12 +139,12 @@ bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
       take(slot, s.found());
       return true;
     }
-    Parameters parameters;
-    parameters.network = policy_.network, parameters.sizes = slot.expected.sizes, parameters.hosts = hosts_;
+    Parameters parameters{.network = policy_.network, .sizes = slot.expected.sizes, .hosts = hosts_};
     slot.search.emplace(call, flat ? Pattern() : Pattern(slot.forecast.offsets), std::move(parameters),
                         policy_.objective);
     if (only) slot.search->only(*only, segments);
-    slot.candidates.clear(), slot.left_out.clear();
+    slot.candidates.clear();
+    slot.left_out.clear();
     slot.native_modelled = -1;
   }
   while (!slot.search->done()) {
@@ -157,8 +157,8 @@ bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
     slot.search->step();
   }
   take(slot, slot.search->found());
-  // Derived from time: a search that has been forgotten is repeated, which takes up to 0.3 s per candidate
-  // (kMostInJob). Each kept one holds a pattern, and every new search is compared with all of them.
+  // Derived from time: to repeat a search that is no longer kept takes up to 0.3 s per candidate (kMostInJob). Each
+  // kept search holds a pattern, and every new search is compared with all of them.
   constexpr std::size_t kSearchesKept = 16;
   if (!only) {
     if (searched_.size() == kSearchesKept) searched_.erase(searched_.begin());
@@ -174,14 +174,14 @@ double Learner::median_of(const Samples& samples) const {
 
 double Learner::native_measured(const Slot& slot) const { return median_of(slot.native); }
 
-/// Whether native's modelled time may be held against ours.
+/// Whether native's modelled time is close enough to its measured time to compare candidates with it.
 bool Learner::model_fits(const Slot& slot) const {
   return slot.native_modelled < 0 || !slot.native.enough() || is_forecast(slot.native_modelled, native_measured(slot));
 }
 
-/// The model says what is worth a trial, between figures of its own, whose common mistakes cancel out; measurements
-/// choose. Without a pattern the whole gain is that of a better algorithm, and native's measured time has to leave room
-/// for it: the library's own algorithm may be another than the model's.
+/// Whether the model expects enough gain to try a candidate. Compares modelled times with each other, because their
+/// common errors cancel out; later, measurements choose the winner. Without a pattern, the candidate must also beat
+/// native's measured time, because the MPI library may run a faster algorithm than the model assumes.
 bool Learner::worth_trying(const Slot& slot, const Candidate& c) const {
   if (slot.native_modelled >= 0 &&
       c.modelled_ns > std::min(kWorthTrying * slot.native_modelled, slot.native_modelled - kDispatch))
@@ -191,10 +191,10 @@ bool Learner::worth_trying(const Slot& slot, const Candidate& c) const {
           c.modelled_ns <= std::min(kWorthTrying * native_measured(slot), native_measured(slot) - kDispatch));
 }
 
-/// The candidates that share the next rota, the best of the model first. One per algorithm, since logs name no
-/// segments.
+/// The candidates of the next rota, fastest in the model first. One candidate per algorithm, since logs do not record
+/// the number of segments.
 std::vector<Learner::Runner> Learner::best_candidates(const Slot& slot) const {
-  // Another winner is sought only where the model sees a clear gain over the one in use.
+  // A candidate replaces the algorithm in use only if the model expects a clear gain over it.
   constexpr double kBetterThanWinner = 0.9;
   double limit = -1;
   for (const Candidate& c : slot.candidates)
@@ -206,7 +206,7 @@ std::vector<Learner::Runner> Learner::best_candidates(const Slot& slot) const {
   std::vector<Runner> out;
   for (const Candidate& c : slot.candidates) {
     if (c.lost || (slot.sizes_vary() && algorithm_at(c.algorithm).needs_sizes)) continue;
-    // Its twin's figures are its own.
+    // The candidate behaves like another one (`same_as`), so the measurements of that one count for both.
     if (std::ranges::any_of(slot.candidates, [&](const Candidate& o) { return o.algorithm == c.same_as; })) continue;
     if (!worth_trying(slot, c) || (limit >= 0 && c.modelled_ns > limit)) break;
     if (c.algorithm == slot.algorithm ||
@@ -219,7 +219,7 @@ std::vector<Learner::Runner> Learner::best_candidates(const Slot& slot) const {
   return out;
 }
 
-/// Whether a winner in use no longer takes less than native. Native's figure is of this run, or of the run before.
+/// Whether the winner in use is now slower than native, measured in this run or else in the earlier run.
 bool Learner::doubts(const Slot& slot) const {
   const double native = slot.native.enough() ? native_measured(slot)
                         : slot.earlier       ? slot.earlier->native_measured_ns
@@ -233,14 +233,14 @@ bool Learner::doubts(const Slot& slot) const {
 void Learner::choose(Slot& slot) {
   const Forecast& f = slot.forecast;
   slot.modelled = -1;
-  // A better tree for blocks of different sizes is one with balanced arrivals, too.
+  // A better tree for blocks of different sizes saves time with balanced arrivals, too.
   const bool irregular = is_irregular(slot.signature.op), flat = this->flat(slot);
   if (irregular && slot.expected.sizes.empty()) return settle(slot, -1, 0, false, Why::no_sizes);
   const bool changed = slot.modelled_for.empty() || flat != slot.modelled_flat ||
                        (!flat && moved(slot.modelled_for, f.offsets)) ||
                        resized(slot.modelled_sizes, slot.expected.sizes);
-  // The winner of an earlier run has measurements on its side. It goes on, under whatever pattern, until others are
-  // against it.
+  // An earlier run measured that its winner is faster than native. It stays in use under any pattern, until
+  // measurements of this run show that it is slower.
   const bool from_earlier = slot.earlier && slot.algorithm == slot.earlier->algorithm && !slot.rota.running();
   if (from_earlier && !doubts(slot)) return settle(slot, slot.algorithm, slot.segments, !flat, Why::remembered);
   if (!irregular && flat && !(policy_.network_given && slot.signature.bytes > kLeastBalanced)) {
@@ -264,7 +264,7 @@ void Learner::choose(Slot& slot) {
   const bool never = slot.native_modelled < 0 && slot.candidates.empty() && slot.left_out.empty();
   if ((changed || never || slot.search) && !model(slot))
     return settle(slot, slot.algorithm, slot.segments, !flat, Why::no_budget);
-  // The winner in use goes on under a new pattern, as long as the model sees a gain.
+  // The winner in use stays under a new pattern, as long as the model expects a gain.
   if (slot.algorithm >= 0) {
     const auto same = std::ranges::find_if(slot.candidates, [&](const Candidate& c) {
       return c.algorithm == slot.algorithm && c.segments == slot.segments;
@@ -285,7 +285,7 @@ void Learner::choose(Slot& slot) {
                                    : Why::no_gain);
 }
 
-/// Why nothing is gained from the arrivals of the slot.
+/// The reason why no algorithm can gain from the arrivals of the slot.
 Learner::Why Learner::why_flat(const Slot& slot) const {
   return slot.forecast.offsets.empty() && slot.seen == 0 ? Why::nothing_seen
          : !slot.forecast.uncertain()                    ? Why::slight
@@ -293,7 +293,8 @@ Learner::Why Learner::why_flat(const Slot& slot) const {
                                                          : Why::unforeseen;
 }
 
-/// Without a period, the site of a coming call is not known: one tree cannot be built for two sites' sizes.
+/// Marks the slots whose signature another site uses with other block sizes. Without a period, the site of the next
+/// call is unknown, and one tree does not fit the sizes of both sites.
 void Learner::note_shared_sizes() {
   std::map<std::uint64_t, const Slot*> first;
   std::set<std::uint64_t> at_odds;
@@ -305,7 +306,7 @@ void Learner::note_shared_sizes() {
   }
   for (Slot* slot : all) {
     const bool shares = at_odds.contains(slot->hash);
-    if (shares != slot->shares) slot->decided_at = UINT64_MAX;  // to be decided anew, though it has had no call
+    if (shares != slot->shares) slot->decided_at = UINT64_MAX;  // decide again, even without new calls
     slot->shares = shares;
   }
 }
@@ -328,8 +329,8 @@ void Learner::decide_slot(Slot& slot) {
   slot.overlap = !rule || rule->use.overlap;
   slot.modelled = -1;
   if (!s.exact && policy_.reproducible != Reproducible::any) {
-    // When a plan comes into force, and what it says, is not the same in every run: it must not change who runs, nor
-    // how operands associate.
+    // Plans, and the calls at which they come into force, differ between runs. So a plan must not change the algorithm
+    // or the association of the operands.
     const Decision alone = decide(policy_, s, ranks_);
     return settle(slot, index_of(alone.algorithm), alone.segments, true, Why::reproducible);
   }
@@ -346,7 +347,7 @@ void Learner::decide_slot(Slot& slot) {
     return settle(slot, may(slot, other, 0) ? other : -1, 0, false, Why::rule_sizes_vary);
   }
   if (asked.unplanned) return settle(slot, index_of(asked.algorithm), asked.segments, true, Why::rule_unplanned);
-  // What the model expects of it, so that it can be held against what is measured.
+  // Model the algorithm of the rule, so that the report can compare the modelled and the measured time.
   if (policy_.network_given && !slot.forecast.uncertain() &&
       (slot.search || slot.modelled_for.empty() || moved(slot.modelled_for, slot.forecast.offsets)))
     model(slot, asked.algorithm, asked.segments);

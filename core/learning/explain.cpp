@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The words of a report: for every decision the finding, its figures, and what would change it.
+// The sentences of a report: for every decision the finding, its figures, and what would change the decision.
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +21,7 @@ std::string time_text(double ns) { return ns >= 1e6 ? fixed(ns / 1e6, 2) + " ms"
 
 }  // namespace
 
-/// What is known of sizes that vary.
+/// Describes block sizes that vary.
 std::string Learner::sizes_text(const Slot& slot) {
   if (slot.expected.varying)
     return std::to_string(slot.expected.missed()) + " of the last " + std::to_string(slot.expected.seen) +
@@ -29,7 +29,7 @@ std::string Learner::sizes_text(const Slot& slot) {
   return "another site has the same operation and root with other sizes, and which of the two comes next is not known";
 }
 
-/// The finding about arrivals that cannot be used, its figures, and what would change it.
+/// Describes arrivals that no algorithm can use, with figures, and what would change that.
 std::string Learner::arrivals_text(const Slot& slot) const {
   const auto time = [](auto ns) { return time_text(static_cast<double>(ns)); };
   if (slot.seen == 0 || slot.forecast.offsets.empty()) return "no arrivals were seen yet";
@@ -50,10 +50,11 @@ std::string Learner::arrivals_text(const Slot& slot) const {
          " they would be used";
 }
 
-/// What else there was to choose from, and what there was not.
+/// Lists the other candidates, and the algorithms that were not modelled.
 std::string Learner::candidates_text(const Slot& slot) const {
   Candidates some;
-  some.left_out = slot.left_out, some.most = kMostInJob;
+  some.left_out = slot.left_out;
+  some.most = kMostInJob;
   std::string out;
   if (!model_fits(slot))
     out += "; native's modelled time (" + time_text(slot.native_modelled) + ") is no forecast here, measured " +
@@ -67,7 +68,7 @@ std::string Learner::candidates_text(const Slot& slot) const {
   return out;
 }
 
-/// What follows "because" in a report: the finding, its figures as of now, and what would change it.
+/// The words that follow "because" in a report: the finding, its present figures, and what would change the decision.
 std::string Learner::why_text(const Slot& slot) const {
   const auto time = [](auto ns) { return time_text(static_cast<double>(ns)); };
   const std::string by = slot.rule ? "the rule at line " + std::to_string(slot.rule->line) : "";

@@ -33,7 +33,7 @@ double critical(double z, double freedom) {
   return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom);
 }
 
-/// The difference of two means in units of its standard error, and the degrees of freedom of that.
+/// The difference of two means in units of its standard error, and the degrees of freedom of this statistic.
 struct Difference {
   double in_errors = 0, freedom = 1;
 };
@@ -48,7 +48,7 @@ Difference difference(const Sample& x, const Sample& y, double margin) {
           v * v / (vx * vx / std::max(1, x.count - 1) + vy * vy / std::max(1, y.count - 1))};
 }
 
-/// With fewer calls, nothing is said of a deviation.
+/// The fewest calls from which a standard deviation is computed.
 constexpr int kFewest = 3;
 
 }  // namespace
@@ -67,7 +67,8 @@ Verdict judge(const Timed& candidate, const Timed& in_use, int most) {
                next_y = sample_of(in_use.until_next);
   const int count = std::min(x.count, y.count), next_count = std::min(next_x.count, next_y.count);
   const double margin = -logarithm(1 - kLeastGain);
-  // Two calls are enough for a candidate that is far off: both are slower by a third than any call of the other.
+  // Two calls end the trial of a candidate that is far slower: both take a third longer than the slowest call of the
+  // algorithm in use.
   constexpr double kFarOff = 1.33;
   if (count >= 2 && std::ranges::min(candidate.times) > kFarOff * static_cast<double>(std::ranges::max(in_use.times)))
     return Verdict::loses;
@@ -78,7 +79,9 @@ Verdict judge(const Timed& candidate, const Timed& in_use, int most) {
   bool slower = false, faster = false, held_up = false;
   if (next_count >= kFewest) {
     const Difference next = difference(next_x, next_y, 0), next_gain = difference(next_x, next_y, margin);
-    slower = below(next, kDefeat), held_up = below(next, kVictory), faster = above(next_gain, kVictory);
+    slower = below(next, kDefeat);
+    held_up = below(next, kVictory);
+    faster = above(next_gain, kVictory);
   }
   if (held_up) return Verdict::loses;
   if (above(gain, kVictory) && !slower) return Verdict::wins;

@@ -11,17 +11,19 @@
 namespace latecomer::core {
 namespace {
 
-// While something is to be learned, epochs last so long if that is less than Sequence::kSteadyEpoch calls. A verdict
+// Nanoseconds of an epoch while some slot has no verdict, if that is less than Sequence::kSteadyEpoch calls. A verdict
 // takes four epochs. A boundary costs some 50 us and 1 us per rank and call. Derived: 50 us are 1% of 5 ms. A shorter
-// epoch pays more for boundaries, a longer one delays verdicts.
+// epoch spends more time on boundaries, a longer one delays verdicts.
 constexpr double kLearningEpoch = 5e6;
-// And later: a new pattern is seen two epochs after it begins. Derived: 50 us are 0.05% of 100 ms.
+// Nanoseconds of an epoch after all verdicts. The leader notices a new pattern two epochs after it begins. Derived:
+// 50 us are 0.05% of 100 ms.
 constexpr double kSettledEpoch = 1e8;
-// Calls of an epoch between two rests, or as many as there are slots: one late arrival is enough to end the rest.
-// Derived: 32 calls are 0.8% of the 4,096 of the longest rest.
+// The least number of calls of a logged epoch between two rests; with more slots, one call per slot. One late arrival
+// in these calls ends the rest. Derived: 32 calls are 0.8% of the 4,096 of the longest rest.
 constexpr std::uint64_t kGlance = 32;
-// Where ranks wait for the leader at boundaries: this part of the time, but for the first few; and calls between two at
-// most. A larger share costs more, a smaller one learns later. The limit keeps one long wait from ending the learning.
+// Where ranks wait for the leader at boundaries: the share of time that they may wait, except at the first boundaries,
+// and the most calls between two boundaries. A larger share costs more, a smaller share delays learning. The limit on
+// calls keeps one long wait from ending the learning.
 constexpr double kWaiting = 0.01, kMostBetweenWaits = 65'536;
 
 }  // namespace
@@ -84,7 +86,7 @@ Plan Learner::plan_of(const std::vector<Served>& all, bool& says_anything) const
     for (const Served& served : all) add(served);
     return plan;
   }
-  // Without a period the site of a coming call is not known: sites that share a signature have to agree.
+  // Without a period, the site of the next call is unknown. So sites with one signature need one decision.
   struct Shared {
     const Served* chosen;
     bool agree = true, remembered = true, same_pattern = true;
@@ -100,7 +102,8 @@ Plan Learner::plan_of(const std::vector<Served>& all, bool& says_anything) const
   for (const Served& one : all) {
     auto& [chosen, agree, remembered, same_pattern, calls, rounds] =
         by_signature.try_emplace(one.slot->hash, Shared{&one}).first->second;
-    calls += one.calls, rounds += one.rounds;  // each has to see enough
+    calls += one.calls;
+    rounds += one.rounds;  // the rota of each site needs enough calls
     const bool same = chosen->algorithm == one.algorithm && chosen->segments == one.segments &&
                       chosen->overlap == one.overlap && !resized(chosen->sizes, one.sizes) &&
                       same_rota(chosen->rota, one.rota);
@@ -111,11 +114,13 @@ Plan Learner::plan_of(const std::vector<Served>& all, bool& says_anything) const
     if (one.slot->calls > chosen->slot->calls) chosen = &one;
   }
   for (const auto& [hash, found] : by_signature) {
-    // Winners of an earlier run served both sites without a pattern from the first call on (plan_of_learned).
+    // If an earlier run found the winner, both sites have used it without a pattern since the first call
+    // (plan_of_learned).
     if (!found.agree || !(found.same_pattern || found.remembered)) continue;
     Served served = *found.chosen;
     if (!found.same_pattern) served.pattern = {};
-    served.calls = found.calls, served.rounds = found.rounds;
+    served.calls = found.calls;
+    served.rounds = found.rounds;
     add(served);
   }
   return plan;
@@ -130,7 +135,7 @@ std::vector<Learner::Slot*> Learner::decided() const {
   return out;
 }
 
-/// Plans of an earlier run serve kinds of calls that this run has not seen yet.
+/// Adds the entries of an earlier run's plan for calls that this run has not seen yet.
 void Learner::keep_unseen(Plan& plan, bool& says_anything) const {
   if (plan.period != 0 || before_.period != 0 || before_.empty()) return;
   const auto place = [&](std::uint64_t signature) {
@@ -153,7 +158,8 @@ void Learner::keep_unseen(Plan& plan, bool& says_anything) const {
   }
 }
 
-/// By time: of 128 calls of 10 ms that go by before a verdict, most go by for nothing.
+/// The number of calls of the next epoch, or 0 for the default. Slow calls get shorter epochs: a verdict on calls of
+/// 10 ms should not wait for 128 calls.
 std::uint64_t Learner::epoch_for(const std::vector<Slot*>& slots) const {
   const auto learning = [](const Slot* slot) {
     return slot->why == Why::measuring || slot->why == Why::tried || slot->why == Why::no_budget ||
@@ -172,7 +178,7 @@ Announcement Learner::with_epoch(Announcement out, Nanoseconds now, const std::v
   const Rest::Epoch epoch = rest_.next(quiet_, asked_n_, now, glance_);
   out.rest = epoch.rest;
   out.epoch = quiet_ && epoch.calls != 0 ? epoch.calls : epoch.rest ? 0 : epoch_for(slots);
-  if (waited_ > 0 && pace_ > 0 && asked_n_ >= Sequence::kSteadyEpoch) {  // the first distances are fixed
+  if (waited_ > 0 && pace_ > 0 && asked_n_ >= Sequence::kSteadyEpoch) {  // the first boundaries are fixed
     const auto least = static_cast<std::uint64_t>(std::ceil(std::min(waited_ / (kWaiting * pace_), kMostBetweenWaits)));
     if (least > (out.epoch ? out.epoch : Sequence::kSteadyEpoch)) out.epoch = least;
   }
@@ -182,10 +188,11 @@ Announcement Learner::with_epoch(Announcement out, Nanoseconds now, const std::v
 Announcement Learner::announce(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried) {
   Announcement out;
   if (n > asked_n_ && asked_ > 0) pace_ = static_cast<double>(now - asked_) / static_cast<double>(n - asked_n_);
-  asked_n_ = n, asked_ = now;
+  asked_n_ = n;
+  asked_ = now;
   budget_ = kModelBudget;
   if (quiet_ && (hurried || next_ == looked_at_))
-    return with_epoch(std::move(out), now, {});  // nothing is dispatched, and nothing new was seen
+    return with_epoch(std::move(out), now, {});  // no algorithm is in use, and no new call was seen
   if (hurried) {
     out.kind = announced_.empty() ? Announcement::Kind::none : Announcement::Kind::keep;
     return out;
@@ -195,12 +202,12 @@ Announcement Learner::announce(std::uint64_t n, bool dropped, Nanoseconds now, b
   note_shared_sizes();
   const auto slots = decided();
   for (Slot* slot : slots) {
-    if (slot->calls == slot->decided_at && slot->why != Why::no_budget) continue;  // nothing new
+    if (slot->calls == slot->decided_at && slot->why != Why::no_budget) continue;  // no new call
     slot->decided_at = slot->calls;
     decide_slot(*slot);
   }
   Plan& plan = out.plan;
-  // A plan that says nothing beyond what every rank decides by itself is none.
+  // A plan is announced only if it differs from the decisions that every rank takes without a plan.
   bool says_anything = false;
   if (policy_.decides_alone() || std::any_of(slots.begin(), slots.end(), [](const Slot* slot) {
         return slot->algorithm >= 0 || slot->rota.running();
@@ -210,7 +217,8 @@ Announcement Learner::announce(std::uint64_t n, bool dropped, Nanoseconds now, b
       all.push_back({slot, slot->algorithm, slot->segments, slot->overlap, slot->announced, slot->announced_sizes});
       if (!slot->rota.running()) continue;
       all.back().rota = &slot->rota;
-      all.back().calls = slot->rota.calls, all.back().rounds = slot->rota.round;
+      all.back().calls = slot->rota.calls;
+      all.back().rounds = slot->rota.round;
     }
     plan = plan_of(all, says_anything);
   }
@@ -221,7 +229,7 @@ Announcement Learner::announce(std::uint64_t n, bool dropped, Nanoseconds now, b
                                               : Announcement::Kind::plan;
   if (out.kind == Announcement::Kind::plan) announced_ = plan;
   else if (out.kind == Announcement::Kind::none) announced_ = {};
-  // Where ranks come from different sites, only logs know who came from where.
+  // If ranks call from different sites, the profile needs the log of every call.
   quiet_ = policy_.rest && !policy_.record_arrivals && out.kind == Announcement::Kind::none && !slots.empty() &&
            !divergent_ && std::all_of(slots.begin(), slots.end(), [&](const Slot* slot) { return quiet(*slot); });
   glance_ = std::clamp<std::uint64_t>(slots.size(), kGlance, Sequence::kSteadyEpoch);
@@ -242,13 +250,19 @@ std::vector<SlotReport> Learner::reports() const {
   for (const Slot* slot : decided()) {
     const Slot& s = *slot;
     SlotReport r;
-    r.signature = s.signature, r.site = s.site, r.calls = s.calls, r.algorithm = s.algorithm,
-    r.rule_line = s.rule ? s.rule->line : 0, r.forecast = s.forecast;
-    r.predicted_ns = s.modelled, r.native_predicted_ns = s.native_modelled;
+    r.signature = s.signature;
+    r.site = s.site;
+    r.calls = s.calls;
+    r.algorithm = s.algorithm;
+    r.rule_line = s.rule ? s.rule->line : 0;
+    r.forecast = s.forecast;
+    r.predicted_ns = s.modelled;
+    r.native_predicted_ns = s.native_modelled;
     if (s.current.enough()) r.measured_ns = median_of(s.current);
     if (s.native.enough()) r.native_measured_ns = median_of(s.native);
     r.model_fits = model_fits(s);
-    r.candidates = s.candidates, r.messages = s.candidate_messages;
+    r.candidates = s.candidates;
+    r.messages = s.candidate_messages;
     if (s.why == Why::unknown) r.algorithm = index_of(decide(policy_, s.signature, ranks_).algorithm);
     r.reason = why_text(s);
     if (s.sizes_vary() && s.rule && s.rule->use.kind == Use::Kind::automatic)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The learner of a communicator's leader: the period of the sequence of calls, a forecast of the arrival pattern per
-// slot, and an algorithm per slot. The rules of the policy decide, or with `auto` the model and then measurements.
-// Other ranks know nothing of this: decisions become bytes of a plan. No MPI, no clock.
+// slot, and an algorithm per slot. The rules of the policy decide, or with `auto` the model and then measurements. Only
+// the leader learns. The other ranks get its decisions as the bytes of a plan. No MPI, no clock.
 #pragma once
 
 #include <algorithm>
@@ -30,46 +30,46 @@ namespace latecomer::core {
 struct CallSeen {
   std::uint64_t n = 0;
   Signature signature;
-  std::uint64_t site = 0;                ///< the root's, or the leader's; what site rules are about
-  std::span<const Nanoseconds> offsets;  ///< [ranks], after the first arrival; empty: not known of this call
+  std::uint64_t site = 0;                ///< call site of the root, or else of the leader; site rules match it
+  std::span<const Nanoseconds> offsets;  ///< [ranks], arrivals after the first one; empty: not known for this call
   Nanoseconds after_last = -1;           ///< last arrival to last exit; -1: not seen
   double mean_elapsed = 0;               ///< over ranks, nanoseconds
   int algorithm = -1;                    ///< index in the catalogue that ran; -1: native
   std::span<const Bytes> sizes = {};     ///< [ranks], of the blocks of a gatherv or scatterv; else empty
-  bool edge = false;                     ///< half of the ranks at least had said before how far they were
+  bool edge = false;                     ///< at least half of the ranks reported their progress (latecomer_edge) before
   bool divergent = false;                ///< ranks came from different call sites
   Nanoseconds imbalance = -1;            ///< first to last arrival; -1: not known
   Rank last = -1;                        ///< the rank that came last; -1: several at once, or not known
   Nanoseconds arrived = -1;              ///< time of the last arrival, by the leader's clock; -1: not known
 };
 
-/// The winner of one site, as one run passes it on to the next.
+/// The winner of one call site, as a run stores it for later runs.
 struct Learned {
   std::uint64_t signature = 0;  ///< Signature::hash()
-  std::uint64_t site = 0;       ///< in this run
+  std::uint64_t site = 0;       ///< key of the call site in this run
   int algorithm = -1, segments = 0;
   bool overlap = true;
   std::vector<Nanoseconds> pattern;                  ///< [ranks], the forecast under which it won; empty: flat
   std::vector<Bytes> sizes;                          ///< [ranks], of the blocks; empty: none
   double measured_ns = -1, native_measured_ns = -1;  ///< medians, in terms of the objective; -1: not known
-  std::uint64_t calls = 0;                           ///< of the site
+  std::uint64_t calls = 0;                           ///< calls at the site
 };
 /// The plan of these winners by universal signature. Sites of one signature with different algorithms get no entry;
 /// those with different patterns get none of the patterns.
 Plan plan_of_learned(const std::vector<Learned>& learned);
 
-/// What is decided for one slot and why, for people.
+/// The decision for one slot and its reason, for reports.
 struct SlotReport {
   Signature signature;
   std::uint64_t site = 0, calls = 0;
   int algorithm = -1;
   int rule_line = 0;  ///< 0: no rule matched
   Forecast forecast;
-  double predicted_ns = -1, native_predicted_ns = -1;  ///< by the model, in terms of the objective; -1: not asked
+  double predicted_ns = -1, native_predicted_ns = -1;  ///< by the model, in terms of the objective; -1: not modelled
   double measured_ns = -1, native_measured_ns = -1;    ///< medians; -1: too few calls
-  bool model_fits = true;             ///< false: native's modelled time is no forecast on this machine (is_forecast)
+  bool model_fits = true;             ///< false: native's modelled and measured times differ too much (is_forecast)
   std::vector<Candidate> candidates;  ///< of `auto`, best first; empty: none was modelled
-  std::int64_t messages = 0;          ///< that modelling them took
+  std::int64_t messages = 0;          ///< messages that were modelled to compare the candidates
   std::string reason;                 ///< follows "because"
 };
 
@@ -87,84 +87,88 @@ class Learner {
   Learner(const Policy& policy, int ranks, SiteMatch site_matches, std::vector<int> hosts = {},
           std::size_t memory = 16 << 20);
 
-  /// The communicator's first call has arrived at the leader. Without this, the first announcement knows no pace.
+  /// Registers the time of the communicator's first call at the leader. Without it, the first announcement cannot tell
+  /// how long calls take.
   void begin(Nanoseconds now) { asked_ = now; }
-  /// Calls in ascending order of n. Gaps (lost logs) are allowed.
+  /// Registers a call. Calls come in ascending order of n. Gaps (lost logs) are allowed.
   void see(const CallSeen& call);
 
-  /// What to announce at call n. `dropped`: the plan in force has been dropped. `now`: the leader's clock, from any
-  /// origin. `hurried`: there is no time to look at anything: as before.
+  /// The announcement for the boundary at call n. `dropped`: the ranks have dropped the plan in force. `now`: the
+  /// leader's clock, from any origin. `hurried`: decide nothing now, and keep the announcement before.
   Announcement announce(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried = false);
-  /// The last announcement ran the model, whose time has a limit of its own.
+  /// Whether the last announcement has run the model. The caller limits the time of the model separately.
   bool modelled() const { return budget_ < kModelBudget; }
-  /// Messages that it modelled and planned.
+  /// Number of messages that the last announcement modelled and planned.
   std::int64_t modelled_messages() const { return kModelBudget - budget_; }
-  /// The last announcement decides from call n on.
+  /// Registers that the last announcement comes into force at call n.
   void in_force(std::uint64_t n);
-  /// Ranks have waited so long at a boundary for the leader, in the mean over all of them.
+  /// Registers how long ranks have waited for the leader at a boundary, in the mean over all ranks.
   void waited(Nanoseconds mean) {
     waited_ = waited_ == 0 ? static_cast<double>(mean) : (waited_ + static_cast<double>(mean)) / 2;
   }
-  /// What is known from an earlier run: forecasts and winners of its sites, and the plan of the winners, which is in
-  /// force from the first call on.
+  /// Registers the results of an earlier run: forecasts and winners of its call sites, and the plan of the winners,
+  /// which is in force from the first call on.
   void remember(SiteHistory history, SiteWinner winner, const Plan& plan) {
-    history_of_ = std::move(history), winner_of_ = std::move(winner), announced_ = before_ = plan;
+    history_of_ = std::move(history);
+    winner_of_ = std::move(winner);
+    announced_ = before_ = plan;
   }
 
-  /// Plans may ask for patterns that are exchanged for a single call.
+  /// Allows plans for which ranks exchange a pattern for a single call (latecomer_edge).
   void allow_edges() { edges_ = true; }
 
-  /// 0: none is known.
+  /// Number of calls of the period; 0: no period is known.
   std::uint64_t period() const { return slots_.size(); }
   std::vector<SlotReport> reports() const;
-  /// What a later run starts from: the plan at the end, with verdicts and without trials. If the verdict of a trial is
-  /// open, the earlier winner serves the slot, else native. Models nothing.
+  /// The results for a later run: the plan at the end, with the winners of trials in place of the trials. If the
+  /// verdict of a trial is open, the earlier winner serves the slot, else native. Runs no model.
   struct Outcome {
     Plan plan;
-    bool says_anything = false;       ///< beyond what every rank decides by itself
-    std::vector<SlotReport> reports;  ///< with the verdicts
+    bool says_anything = false;       ///< the plan differs from the decisions that every rank takes without a plan
+    std::vector<SlotReport> reports;  ///< with the verdicts of trials
     std::vector<Learned> learned;     ///< winners of `auto`, those of the earlier run included
   };
   Outcome outcome() const;
 
-  /// Calls that are searched for a period of at most half of them. Derived from memory: the history takes 16 KiB. A
-  /// longer period is not found, and the calls are served by signature.
+  /// Number of recent calls in which the leader looks for a period. The period has at most half as many calls. Derived
+  /// from memory: the history takes 16 KiB. With a longer period, plans go by the signatures of calls.
   static constexpr std::size_t kHistory = 1024;
-  /// Calls of native before a rota begins, and before a median counts. Derived: the first epoch of a program of slow
-  /// calls has four. They only say whether a rota is worth it: in the rota, native is measured again (judge.hpp).
+  /// Measured calls of native before a rota begins, and measured calls before a median is used. Derived: the first
+  /// epoch of a program with slow calls has four calls. These calls only show whether a rota can pay, because the rota
+  /// measures native again (judge.hpp).
   static constexpr int kFirst = 4;
-  /// Calls of a winner before it is doubted, and calls in a row that the ranks have announced before patterns are
-  /// exchanged for a call. A smaller number doubts a winner because of noise.
+  /// Measured calls of a winner before native may replace it, and calls in a row for which ranks reported their
+  /// progress (latecomer_edge) before they exchange patterns. With a smaller number, noise alone would replace winners.
   static constexpr int kEnough = 8;
-  /// Messages that one announcement may model: what a single candidate may take, so that each gets its turn. What is
-  /// left waits for the next.
+  /// Messages that one announcement may model: the limit of a single candidate, so that every candidate is modelled at
+  /// last. The other candidates wait for the next announcement.
   static constexpr std::int64_t kModelBudget = kMostInJob;
-  /// Modelling or planning a message takes so many nanoseconds; a site may be modelled for this part of the time that
-  /// its calls have taken, and at first for so many nanoseconds. Derived: a twentieth is the smallest gain that is
-  /// tried (kWorthTrying), and 1 ms models 800 messages. A larger share costs more where nothing gains. A smaller one
-  /// delays every trial.
+  /// kModelMessage: nanoseconds to model or plan a message. kModelShare: the share of the time of a slot's calls that
+  /// the model may take. kModelStake: nanoseconds that it may take in advance. Derived: a twentieth is the smallest
+  /// gain that is tried (kWorthTrying), and 1 ms models 800 messages. A larger share costs more where no algorithm
+  /// gains. A smaller share delays every trial.
   static constexpr double kModelMessage = 1'250, kModelShare = 0.05, kModelStake = 1e6;
-  /// What rotas may take beyond native: this part of the time that the site's calls take, and at first so many native
-  /// calls' worth. Derived: a run of 100 calls may lose 5% and one of 600 calls 3%. A larger share costs more where
-  /// the model is wrong, a smaller one delays the next candidates.
+  /// The time that rotas may lose against native: the share kRisk of the time of the slot's calls, and the time of
+  /// kStake native calls in advance. Derived: a run of 100 calls may lose 5% and one of 600 calls 3%. A larger share
+  /// costs more where the model is wrong, a smaller share delays the next candidates.
   static constexpr double kRisk = 0.02, kStake = 3;
-  /// Nanoseconds: finding, beginning and polling a schedule of ours. With a smaller value, dispatches cost more than
-  /// some algorithms gain. With a larger one, short calls never gain.
+  /// Nanoseconds to find, start and poll a schedule of latecomer. With a smaller value, a dispatch costs more than some
+  /// algorithms gain. With a larger value, no algorithm is tried for short calls.
   static constexpr double kDispatch = 2'000;
-  /// Turns of each algorithm in a new rota: where native's modelled time is within kTrusted of the measured one, and
-  /// elsewhere, where only one candidate is tried at a time. Derived: three turns decide a clear difference
+  /// Turns of each algorithm in a new rota: kTurns if native's modelled and measured times differ by a factor below
+  /// kTrusted, else kTurnsUntrusted, with one candidate at a time. Derived: three turns decide a clear difference
   /// (judge.hpp).
   static constexpr int kTurns = 3, kTurnsUntrusted = 2;
   static constexpr double kTrusted = 1.5;
   /// Candidates whose modelled time is at most so many times the best one's share the rota. Derived: 90% of the errors
   /// of the model are below 22% (docs/results/wire.md).
   static constexpr double kNearBest = 1.25;
-  /// Smallest size, in bytes, that is compared where arrivals are balanced or not foreseen. Derived: below, a call
+  /// Calls of at most this many bytes stay native where arrivals are balanced or unpredictable. Derived: such a call
   /// takes the latency of its messages, which the algorithms of the catalogue do not shorten.
   static constexpr Bytes kLeastBalanced = 2048;
 
  private:
-  /// The last calls under one algorithm.
+  /// The times of the latest calls that one algorithm has served.
   struct Samples {
     /// Derived: after so many calls, an algorithm with a gain of 10% and deviations of 20% has won in one case of four;
     /// with half as many in one of eight. Older calls are forgotten.
@@ -193,18 +197,18 @@ class Learner {
   struct Rota {
     std::vector<Runner> runners;  ///< the algorithm in use, then candidates; empty: no rota
     int round = 0;
-    int granted = 0;                         ///< turns of each that the plan allows
-    int calls = 0;                           ///< that the plan allows
-    int seen = 0;                            ///< calls since it came into force
-    int in_a_row = 0;                        ///< the latest calls, if the algorithm in use served them
-    std::uint64_t counts_from = UINT64_MAX;  ///< call at which it came into force
+    int granted = 0;                         ///< turns that the plan allows to each algorithm
+    int calls = 0;                           ///< calls that the plan allows to all algorithms
+    int seen = 0;                            ///< calls since the rota came into force
+    int in_a_row = 0;                        ///< how many of the latest calls the algorithm in use has served in a row
+    std::uint64_t counts_from = UINT64_MAX;  ///< call at which the rota came into force
     bool running() const { return !runners.empty(); }
     Runner* of(int algorithm);
-    /// Beyond the calls of the rota, only the algorithm in use runs. Derived: inside, it runs twice in a row at most,
-    /// at the end of one block and the beginning of the next.
+    /// Whether the rota still serves the calls. After its last call, only the algorithm in use runs. Derived: within
+    /// the rota, that algorithm runs at most twice in a row, at the end of one block and the beginning of the next.
     bool interleaved() const { return in_a_row <= 2; }
   };
-  /// Why a slot is served as it is. Put into words only where somebody asks (why_text).
+  /// The reason for the decision of a slot. why_text() writes it as a sentence, when a report needs it.
   enum class Why : std::uint8_t {
     unknown,
     unserved,
@@ -232,59 +236,59 @@ class Learner {
     nothing_serves,
     no_gain,
   };
-  /// Sizes of the blocks that the next call is expected to have, and how often that was wrong.
+  /// The block sizes that the next call probably has, and how often recent calls had others.
   struct ExpectedSizes {
-    /// Derived: `surprises` has 16 bits. Of the fewest calls, three must be surprises before sizes count as varying.
+    /// Derived: `surprises` has 16 bits. With kLeast calls, three must be surprises before sizes count as varying.
     static constexpr int kWindow = 16, kLeast = 4;
     std::vector<Bytes> sizes;     ///< empty: none were seen
-    std::vector<Bytes> other;     ///< those of the last call, if they were not expected: they are, once they come twice
-    std::uint16_t surprises = 0;  ///< of the last `seen` calls, the latest in the lowest bit
+    std::vector<Bytes> other;     ///< sizes of the last call if they were a surprise; expected once they come twice
+    std::uint16_t surprises = 0;  ///< one bit per call of the last `seen` calls, the latest in the lowest bit
     int seen = 0;
-    bool varying = false;  ///< a tree that was planned for some sizes is mostly run with others
+    bool varying = false;  ///< most calls have other sizes than those that a tree would be planned for
     int missed() const;
     void add(std::span<const Bytes> now);
   };
   struct Slot {
     Slot(int ranks, int window) : predictor(ranks, window) {}
     Signature signature;
-    std::uint64_t hash = 0;  ///< the signature's
+    std::uint64_t hash = 0;  ///< Signature::hash()
     std::uint64_t site = 0, calls = 0;
-    std::uint64_t decided_at = 0;  ///< calls when it was decided last
+    std::uint64_t decided_at = 0;  ///< value of `calls` at the last decision
     Predictor predictor;
     Samples native, current;
     int algorithm = -1, segments = 0;
     bool overlap = true;
-    int edged = 0;                           ///< calls in a row that every rank had announced
+    int edged = 0;                           ///< calls in a row with CallSeen::edge
     std::uint64_t counts_from = UINT64_MAX;  ///< call from which `current` is measured
-    bool changed = false;                    ///< since the last announcement came into force
-    int held = 0;                            ///< announcements in a row that kept an unmeasured pattern
+    bool changed = false;                    ///< the decision has changed since the last announcement came into force
+    int held = 0;                            ///< announcements in a row that kept an unmeasured pattern (hold)
     Rota rota;
-    int proven = -1, proven_segments = 0;   ///< what has won here, under whatever pattern
+    int proven = -1, proven_segments = 0;   ///< the last winner at this slot, under any pattern; -1: none
     std::optional<Learned> earlier;         ///< winner of an earlier run
-    std::optional<CandidateSearch> search;  ///< begun and not done: goes on at the next announcement
-    double modelling = 0;                   ///< nanoseconds that it was modelled for
-    std::vector<std::uint32_t> came_last;   ///< [ranks], calls
-    double imbalance = 0;          ///< nanoseconds from the first arrival to the last, of all calls that were seen
-    std::uint64_t seen = 0;        ///< calls in `imbalance`
-    double risked = 0, spent = 0;  ///< nanoseconds that trials took beyond native; that all calls took
+    std::optional<CandidateSearch> search;  ///< a search that continues at the next announcement
+    double modelling = 0;                   ///< nanoseconds that the model took for this slot
+    std::vector<std::uint32_t> came_last;   ///< [ranks], number of calls in which the rank came last
+    double imbalance = 0;                   ///< sum of the imbalance of `seen` calls, in nanoseconds
+    std::uint64_t seen = 0;                 ///< calls in `imbalance`
+    double risked = 0, spent = 0;           ///< nanoseconds that trials lost against native; nanoseconds of all calls
     const Rule* rule = nullptr;
     Forecast forecast;
-    std::vector<Nanoseconds> announced;  ///< pattern that the plan holds; empty: flat
+    std::vector<Nanoseconds> announced;  ///< pattern of this slot in the plan; empty: flat
     ExpectedSizes expected;
-    bool shares = false;  ///< which sizes the next call has is not known: another site of the same signature has others
-    std::vector<Bytes> announced_sizes;  ///< of the blocks, as the plan holds them
+    bool shares = false;  ///< another site uses the same signature with other block sizes (note_shared_sizes)
+    std::vector<Bytes> announced_sizes;  ///< block sizes of this slot in the plan
     bool sizes_vary() const { return expected.varying || shares; }
-    std::vector<Nanoseconds> modelled_for;  ///< pattern that the candidates were modelled under
-    bool modelled_flat = false;             ///< it was none that is foreseen
+    std::vector<Nanoseconds> modelled_for;  ///< pattern under which the candidates were modelled
+    bool modelled_flat = false;             ///< the candidates were modelled for arrivals at the same time
     std::vector<Bytes> modelled_sizes;
     std::vector<Candidate> candidates;
-    std::vector<LeftOut> left_out;  ///< of the candidates
+    std::vector<LeftOut> left_out;  ///< algorithms that were not modelled, and why
     std::int64_t candidate_messages = 0;
     double native_modelled = -1, modelled = -1;
     Why why = Why::unknown;
   };
 
-  /// What serves the calls of a slot under a plan.
+  /// The algorithm that serves the calls of a slot under a plan, with its parameters.
   struct Served {
     const Slot* slot;
     std::int32_t algorithm, segments;
@@ -292,7 +296,7 @@ class Learner {
     std::span<const Nanoseconds> pattern;  ///< empty: flat
     std::span<const Bytes> sizes;
     const Rota* rota = nullptr;
-    int calls = 0, rounds = 0;  ///< of the rota
+    int calls = 0, rounds = 0;  ///< calls and number of the rota
   };
 
   static void see_turn(Slot& slot, const CallSeen& call);
@@ -348,10 +352,10 @@ class Learner {
   bool edges_ = false;
   std::size_t most_slots_;
   std::map<std::uint64_t, std::unique_ptr<Slot>> by_key_;  ///< by signature and site, while no period is known
-  std::vector<std::unique_ptr<Slot>> slots_;               ///< of the period
+  std::vector<std::unique_ptr<Slot>> slots_;               ///< the positions of the period; empty: no period
   std::uint64_t first_ = 0;                                ///< call n is in slot (n - first_) mod period
   std::vector<std::uint64_t> history_;                     ///< key of the latest calls, oldest first
-  std::uint64_t next_ = 0;                                 ///< number that continues the history
+  std::uint64_t next_ = 0;                                 ///< number of the call after the history
   struct {
     Slot* slot = nullptr;
     std::uint64_t n = 0;
@@ -359,17 +363,18 @@ class Learner {
     Nanoseconds arrived = 0;
   } previous_;  ///< the blocking call before, if its slot still exists
   Plan announced_;
-  Plan before_;  ///< of an earlier run
+  Plan before_;  ///< the plan of an earlier run
   Rest rest_;
   std::uint64_t looked_at_ = 0;                    ///< `next_` at the last announcement
-  std::uint64_t asked_n_ = 0;                      ///< call and
+  std::uint64_t asked_n_ = 0;                      ///< call number of the last announcement
   Nanoseconds asked_ = 0;                          ///< time of the last announcement
-  double waited_ = 0;                              ///< nanoseconds at a boundary that waits, of late
-  double pace_ = 0;                                ///< nanoseconds per call of the communicator since then
+  double waited_ = 0;                              ///< recent mean wait at a boundary that waits, in nanoseconds
+  double pace_ = 0;                                ///< nanoseconds per call between the last two announcements
   std::uint64_t glance_ = Sequence::kSteadyEpoch;  ///< calls of an epoch between two rests
-  bool quiet_ = false, divergent_ = false;         ///< at the last announcement; ever
-  std::int64_t budget_ = kModelBudget;             ///< messages that may still be modelled
-  std::vector<CandidateSearch> searched_;          ///< done; one per pattern and size class, the latest last
+  bool quiet_ = false;                             ///< at the last announcement, all slots were quiet
+  bool divergent_ = false;                         ///< in some call, ranks came from different call sites
+  std::int64_t budget_ = kModelBudget;             ///< messages that this announcement may still model
+  std::vector<CandidateSearch> searched_;          ///< finished searches, the latest last
 };
 
 }  // namespace latecomer::core

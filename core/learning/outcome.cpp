@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What has been learned at the end of a job: the plan in force, with the verdicts of its trials.
+// The results of learning at the end of a job: the plan in force, with the verdicts of its trials.
 #include <algorithm>
 #include <map>
 
@@ -8,7 +8,8 @@
 
 namespace latecomer::core {
 
-/// What won in this slot before the trial, or in the earlier run; native if nothing did.
+/// The last winner of this slot, in this run or in the earlier one. Without a winner: native, or what the ranks decide
+/// without a plan if the slot is undecided.
 Learner::Served Learner::earlier_winner(const Slot& slot) const {
   if (slot.proven >= 0 && !(slot.sizes_vary() && algorithm_at(slot.proven).needs_sizes)) {
     Served out{&slot, slot.proven, slot.proven_segments, slot.overlap, {}, {}};
@@ -22,7 +23,7 @@ Learner::Served Learner::earlier_winner(const Slot& slot) const {
   return {&slot, index_of(alone.algorithm), alone.segments, alone.overlap, {}, {}};
 }
 
-/// `words`: what the report adds to the reason, if the slot is not served as announced.
+/// The algorithm that a later run starts with. `words`: the addition to the reason if it is not the announced one.
 Learner::Served Learner::verdict_on(const Slot& slot, const char*& words) const {
   words = "";
   const Served announced{&slot, slot.algorithm, slot.segments, slot.overlap, slot.announced, slot.announced_sizes};
@@ -52,11 +53,16 @@ Learner::Outcome Learner::outcome() const {
     all.push_back(verdict_on(*slot, words));
     const Served& served = all.back();
     SlotReport& report = out.reports[all.size() - 1];
-    report.algorithm = served.algorithm, report.reason += words;
+    report.algorithm = served.algorithm;
+    report.reason += words;
     if (served.algorithm < 0 || !slot->rule || slot->rule->use.kind != Use::Kind::automatic) continue;
     Learned& one = out.learned.emplace_back();
-    one.signature = slot->hash, one.site = slot->site, one.calls = slot->calls;
-    one.algorithm = served.algorithm, one.segments = served.segments, one.overlap = served.overlap;
+    one.signature = slot->hash;
+    one.site = slot->site;
+    one.calls = slot->calls;
+    one.algorithm = served.algorithm;
+    one.segments = served.segments;
+    one.overlap = served.overlap;
     if (!flat(*slot)) one.pattern = slot->forecast.offsets;
     else if (slot->why == Why::remembered && slot->earlier) one.pattern = slot->earlier->pattern;
     one.sizes.assign(served.sizes.begin(), served.sizes.end());
@@ -67,9 +73,14 @@ Learner::Outcome Learner::outcome() const {
     one.measured_ns = its->enough() ? median_of(*its) : before ? before->measured_ns : -1;
     one.native_measured_ns = slot->native.enough() ? native_measured(*slot) : before ? before->native_measured_ns : -1;
   }
-  // Sites that this run has not reached keep the winners of the run before.
-  if (all.empty()) out.plan = before_, out.says_anything = !before_.empty();
-  else out.plan = plan_of(all, out.says_anything), keep_unseen(out.plan, out.says_anything);
+  // Call sites that this run has not reached keep the winners of the earlier run.
+  if (all.empty()) {
+    out.plan = before_;
+    out.says_anything = !before_.empty();
+  } else {
+    out.plan = plan_of(all, out.says_anything);
+    keep_unseen(out.plan, out.says_anything);
+  }
   return out;
 }
 
@@ -100,7 +111,10 @@ Plan plan_of_learned(const std::vector<Learned>& learned) {
     const Algorithm& algorithm = algorithm_at(first.algorithm);
     if (algorithm.needs_sizes && (!same_sizes || first.sizes.empty())) continue;
     PlanEntry& e = plan.entries.emplace_back();
-    e.signature = entry.first, e.algorithm = first.algorithm, e.segments = first.segments, e.overlap = first.overlap;
+    e.signature = entry.first;
+    e.algorithm = first.algorithm;
+    e.segments = first.segments;
+    e.overlap = first.overlap;
     e.remembered = 1;
     if (algorithm.uses_pattern() && same_pattern) e.pattern = index(plan.patterns, first.pattern);
     if (same_sizes) e.sizes = index(plan.sizes, first.sizes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From calls to slots: the period of the sequence of calls, and what the slots have seen.
+// Assigns calls to slots: finds the period of the sequence of calls, and registers each call in its slot.
 #include <algorithm>
 #include <utility>
 
@@ -21,16 +21,21 @@ Learner::Slot* Learner::slot_of(const Signature& signature, std::uint64_t hash, 
       return nullptr;
     }
     slot = std::make_unique<Slot>(ranks_, policy_.predictor_window);
-    slot->signature = signature, slot->hash = hash;
+    slot->signature = signature;
+    slot->hash = hash;
     slot->site = site;
     if (const auto* before = history_of_ ? history_of_(site, signature.op) : nullptr) slot->predictor.seed(*before);
     const Learned* won = winner_of_ ? winner_of_(site, signature) : nullptr;
     if (won) slot->expected.sizes = won->sizes;
     if (won && may(*slot, won->algorithm, won->segments)) {
       slot->earlier = *won;
-      slot->proven = won->algorithm, slot->proven_segments = won->segments;
-      slot->algorithm = won->algorithm, slot->segments = won->segments, slot->overlap = won->overlap;
-      slot->modelled_for = won->pattern, slot->modelled_flat = won->pattern.empty();
+      slot->proven = won->algorithm;
+      slot->proven_segments = won->segments;
+      slot->algorithm = won->algorithm;
+      slot->segments = won->segments;
+      slot->overlap = won->overlap;
+      slot->modelled_for = won->pattern;
+      slot->modelled_flat = won->pattern.empty();
       slot->modelled_sizes = slot->announced_sizes = won->sizes;
       if (algorithm_at(won->algorithm).uses_pattern()) slot->announced = won->pattern;
       if (!won->pattern.empty()) slot->predictor.seed(won->pattern);
@@ -65,7 +70,7 @@ void Learner::see(const CallSeen& call) {
   if (!slots_.empty()) {
     Slot& expected = *slots_[(call.n - first_) % slots_.size()];
     if (expected.site == call.site && expected.hash == hash) slot = &expected;
-    else end_period();  // the next announcement looks again
+    else end_period();  // the next announcement looks for a new period
   }
   if (!slot) slot = slot_of(call.signature, hash, call.site);
   if (!slot) return;
@@ -77,7 +82,8 @@ void Learner::see(const CallSeen& call) {
   slot->came_last.resize(static_cast<std::size_t>(ranks_));
   if (call.imbalance >= 0) {
     if (call.last >= 0) ++slot->came_last[static_cast<std::size_t>(call.last)];
-    ++slot->seen, slot->imbalance += static_cast<double>(call.imbalance);
+    ++slot->seen;
+    slot->imbalance += static_cast<double>(call.imbalance);
   }
   if (!call.sizes.empty()) slot->expected.add(call.sizes);
   if (call.arrived >= 0) previous_ = {slot, call.n, call.algorithm, call.arrived};
@@ -88,7 +94,7 @@ void Learner::see(const CallSeen& call) {
     slot->current.add(call.after_last, call.mean_elapsed);
 }
 
-/// Adds a call to the runner that served it, and what it took longer than the algorithm in use.
+/// Adds a call to the algorithm of the rota that served it. Adds the loss of a candidate's call to Slot::risked.
 void Learner::see_turn(Slot& slot, const CallSeen& call) {
   Rota& rota = slot.rota;
   ++rota.seen;
@@ -103,7 +109,7 @@ void Learner::see_turn(Slot& slot, const CallSeen& call) {
   if (runner && rota.interleaved()) runner->measured.add(call.after_last, call.mean_elapsed);
 }
 
-/// What the slots learnt stays with their sites.
+/// Ends the period. Each slot becomes the slot of its signature and call site again.
 void Learner::end_period() {
   previous_ = {};
   for (auto& slot : slots_) {
@@ -113,7 +119,7 @@ void Learner::end_period() {
   slots_.clear();
 }
 
-/// The longest stretch of calls up to now that has a period, and that twice: prefix function of the reversed history.
+/// Finds the longest stretch of latest calls that contains a period twice: prefix function of the reversed history.
 void Learner::find_period() {
   // Derived: let two kinds of calls come at random. Then the latest calls seem to have a period p with probability
   // 2^-(24 - p) up to p = 12, and 2^-p beyond. The sum is below 0.1%.
@@ -129,7 +135,10 @@ void Learner::find_period() {
     if (at(i) == at(k)) ++k;
     fail[i] = k;
     const std::size_t p = i + 1 - k;
-    if (2 * p <= i + 1 && i + 1 >= kShortest) period = p, length = i + 1;
+    if (2 * p <= i + 1 && i + 1 >= kShortest) {
+      period = p;
+      length = i + 1;
+    }
   }
   if (period == 0 || period > most_slots_) return;
   first_ = next_ - length;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rota of a slot: which algorithms serve its calls in turn, for how many calls, and what the measurements say.
+// The rota of a slot: the algorithms that serve its calls in turn, the number of calls, and the winner.
 #include <algorithm>
 
 #include "core/learning/learner.hpp"
@@ -18,28 +18,32 @@ void Learner::mark_lost(Slot& slot, int algorithm, int segments) const {
   if (slot.earlier && slot.earlier->algorithm == algorithm && slot.earlier->segments == segments) slot.earlier.reset();
 }
 
-/// Rotas have cost so much beyond native that the next has to wait.
+/// Whether trials have lost so much time against native that the next rota has to wait.
 bool Learner::too_risky(const Slot& slot) const {
   return slot.risked > kRisk * slot.spent + kStake * slot.native.median_after();
 }
 
-/// The algorithm in use and the candidates serve the slot's calls in turn from the next plan on.
+/// Begins a rota: from the next plan on, the algorithm in use and the candidates serve the slot's calls in turn.
 void Learner::begin_rota(Slot& slot, const std::vector<Runner>& candidates) {
   Rota& rota = slot.rota;
   const int turns = candidates.size() > 1 ? kTurns : kTurnsUntrusted;
   rota.runners.assign(1, {slot.algorithm, slot.segments, -1, {}});
   rota.runners.insert(rota.runners.end(), candidates.begin(), candidates.end());
   ++rota.round;
-  rota.granted = turns, rota.calls = turns * static_cast<int>(rota.runners.size());
+  rota.granted = turns;
+  rota.calls = turns * static_cast<int>(rota.runners.size());
   rota.seen = rota.in_a_row = 0;
   rota.counts_from = UINT64_MAX;
   slot.changed = true;
   settle(slot, slot.algorithm, slot.segments, !flat(slot), Why::tried);
 }
 
-void Learner::end_rota(Slot& slot) { slot.rota.runners.clear(), slot.rota.counts_from = UINT64_MAX; }
+void Learner::end_rota(Slot& slot) {
+  slot.rota.runners.clear();
+  slot.rota.counts_from = UINT64_MAX;
+}
 
-/// Index of the runner that has won: its gain is certain, and no other candidate seems better. 0: none.
+/// Index of the algorithm that has won: its gain is certain, and no other candidate is faster so far. 0: none.
 int Learner::winner_of(const Slot& slot) const {
   const auto& runners = slot.rota.runners;
   const auto times = [&](int i) { return timed(runners[static_cast<std::size_t>(i)].measured); };
@@ -50,8 +54,8 @@ int Learner::winner_of(const Slot& slot) const {
   return best != 0 && judge(times(best), times(0), Samples::kKept) == Verdict::wins ? best : 0;
 }
 
-/// Drops the losers of the running rota and looks for a winner. True if the slot is decided until the next look; false
-/// if the rota is over without a winner.
+/// Ends the rota if it has a winner, else removes its losers. Returns false if the rota ended without a winner, so that
+/// the slot needs another decision.
 bool Learner::conduct(Slot& slot) {
   Rota& rota = slot.rota;
   if (const int won = winner_of(slot)) {
@@ -59,7 +63,9 @@ bool Learner::conduct(Slot& slot) {
     for (const Runner& r : rota.runners)
       if (r.algorithm >= 0 && r.algorithm != winner.algorithm) mark_lost(slot, r.algorithm, r.segments);
     end_rota(slot);
-    slot.proven = winner.algorithm, slot.proven_segments = winner.segments, slot.modelled = winner.modelled;
+    slot.proven = winner.algorithm;
+    slot.proven_segments = winner.segments;
+    slot.modelled = winner.modelled;
     settle(slot, winner.algorithm, winner.segments, !flat(slot), Why::won);
     slot.current = winner.measured;
     return true;
@@ -75,13 +81,13 @@ bool Learner::conduct(Slot& slot) {
     end_rota(slot);
     return false;
   }
-  // More turns, once some are measured: twice as many, and those of the epochs until the next plan is in force.
+  // Once some turns are measured, grant twice as many, and kAhead for the epochs until the next plan is in force.
   constexpr int kAhead = 4;
   const int turns = static_cast<int>(rota.runners.size());
   int least = Samples::kKept;
   for (const Runner& r : rota.runners) least = std::min(least, r.measured.count);
   int granted = rota.seen == 0 ? rota.granted : std::max(rota.granted, std::min(2 * least + kAhead, Samples::kKept));
-  // The calls are used up although turns are missing: their logs were lost.
+  // All calls of the rota are used up, but measurements are missing because logs were lost. Grant new turns.
   if (rota.seen > 0 && granted == rota.granted && !rota.interleaved()) granted += kTurns;
   rota.calls = std::min(rota.calls + turns * (granted - rota.granted), static_cast<int>(UINT16_MAX));
   rota.granted = granted;

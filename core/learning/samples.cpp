@@ -14,7 +14,7 @@ void Learner::ExpectedSizes::add(std::span<const Bytes> now) {
   const bool surprise = !sizes.empty() && resized(sizes, now);
   surprises = static_cast<std::uint16_t>(surprises << 1 | surprise);
   seen = std::min(seen + 1, kWindow);
-  // Many calls have to agree before a plan relies on sizes again: it changes neither way because of one.
+  // Most recent calls must have the expected sizes before a plan relies on sizes again, so one call changes nothing.
   varying = seen >= kLeast && (varying ? 4 * missed() > seen : 2 * missed() > seen);
   if (!surprise || !resized(other, now)) {
     sizes.assign(now.begin(), now.end());

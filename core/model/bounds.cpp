@@ -58,12 +58,17 @@ double movement_end(const Call& call, const Network& network, const Pattern& arr
       if (r != call.root && block(r) > 0) senders.emplace_back(static_cast<double>(arrivals.arrival(r)), block(r));
     std::sort(senders.begin(), senders.end(), std::greater<>());
     double end = last, sum = 0;
-    for (const auto& [arrival, time] : senders)
-      sum += time, end = std::max(end, arrival + network.alpha_ns + sum / ports + latency);
+    for (const auto& [arrival, time] : senders) {
+      sum += time;
+      end = std::max(end, arrival + network.alpha_ns + sum / ports + latency);
+    }
     return end;
   }
   double rounds = 0, have = 1;
-  while (have < call.ranks) have *= ports + 1, ++rounds;
+  while (have < call.ranks) {
+    have *= ports + 1;
+    ++rounds;
+  }
   return std::max(last,
                   root + std::max(rounds * network.alpha_ns, network.alpha_ns + block(call.root) / ports) + latency);
 }
@@ -141,7 +146,8 @@ Nanoseconds spreading_time(int ranks, const Network& network) {
   for (int have = 1; have < ranks; ++have) {
     now = next.top();
     next.pop();
-    next.push(now + apart), next.push(now + way);
+    next.push(now + apart);
+    next.push(now + way);
   }
   return static_cast<Nanoseconds>(now);
 }

@@ -73,14 +73,19 @@ class Engine {
     ranks_.reserve(static_cast<std::size_t>(ranks));
     for (Rank r = 0; r < ranks; ++r) ranks_.emplace_back(algorithm.build(instance, r));
     const Nanoseconds zero = arrivals.first();
-    for (Rank r = 0; r < ranks; ++r)
-      at(r).finish = arrivals.arrival(r), at(r).cpu_free[0] = arrivals.arrival(r), at(r).cpu_free[1] = zero;
+    for (Rank r = 0; r < ranks; ++r) {
+      at(r).finish = arrivals.arrival(r);
+      at(r).cpu_free[0] = arrivals.arrival(r);
+      at(r).cpu_free[1] = zero;
+    }
     if (network.ports > 0) {
       send_ports_.assign(static_cast<std::size_t>(instance.hosts()) * static_cast<std::size_t>(network.ports), zero);
       recv_ports_ = send_ports_;
     }
-    if (instance.hosts() < ranks)
-      send_memory_.assign(static_cast<std::size_t>(ranks), zero), recv_memory_ = send_memory_;
+    if (instance.hosts() < ranks) {
+      send_memory_.assign(static_cast<std::size_t>(ranks), zero);
+      recv_memory_ = send_memory_;
+    }
   }
 
   Result<Simulation> run() {
@@ -170,8 +175,13 @@ class Engine {
         if (op->deps[i] < state.base || node(r, op->deps[i]).done) continue;
         Node& before = node(r, op->deps[i]);
         std::int32_t edge;
-        if (free_edges_ >= 0) edge = free_edges_, free_edges_ = edges_[static_cast<std::size_t>(edge)].next;
-        else edge = static_cast<std::int32_t>(edges_.size()), edges_.push_back({});
+        if (free_edges_ >= 0) {
+          edge = free_edges_;
+          free_edges_ = edges_[static_cast<std::size_t>(edge)].next;
+        } else {
+          edge = static_cast<std::int32_t>(edges_.size());
+          edges_.push_back({});
+        }
         // Dependents start in the order of generation.
         edges_[static_cast<std::size_t>(edge)] = {id, -1};
         (before.first_edge < 0 ? before.first_edge : edges_[static_cast<std::size_t>(before.last_edge)].next) = edge;
@@ -237,9 +247,11 @@ class Engine {
     if (begin <= now) return enter(m, now);
     auto number = static_cast<OpId>(messages_waiting_.size());
     if (free_messages_.empty()) messages_waiting_.push_back(m);
-    else
-      number = free_messages_.back(), free_messages_.pop_back(),
+    else {
+      number = free_messages_.back();
+      free_messages_.pop_back();
       messages_waiting_[static_cast<std::size_t>(number)] = m;
+    }
     post(begin, m.from, number, Moment::leaves);
   }
 
@@ -350,7 +362,10 @@ class Engine {
       free_edges_ = edge;
       edge = e.next;
     }
-    while (!state.nodes.empty() && state.nodes.front().done) state.nodes.pop_front(), ++state.base;
+    while (!state.nodes.empty() && state.nodes.front().done) {
+      state.nodes.pop_front();
+      ++state.base;
+    }
   }
 
   const Instance& instance_;

@@ -77,8 +77,10 @@ Result<double> set(Network& network, std::string_view key, std::string_view valu
     network.ranks_per_host = static_cast<int>(*whole);
   } else {
     if (value == "link") network.ports = 0;
-    else if (value == "exclusive") network.ports = 1, network.exclusive_ports = true;
-    else if (whole && *whole >= 1 && *whole <= 1024) network.ports = static_cast<int>(*whole);
+    else if (value == "exclusive") {
+      network.ports = 1;
+      network.exclusive_ports = true;
+    } else if (whole && *whole >= 1 && *whole <= 1024) network.ports = static_cast<int>(*whole);
     else return Error{"expected 'link', 'exclusive' or a number from 1 to 1024, got '" + std::string(value) + "'"};
   }
   return 0.0;

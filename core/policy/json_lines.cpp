@@ -52,7 +52,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   JsonValue root;
   std::string problem;
 
-  bool null() override { return add(JsonValue::Type::null, "null"), true; }
+  bool null() override { return leaf(JsonValue::Type::null, "null"); }
   bool boolean(bool v) override {
     add(JsonValue::Type::boolean, v ? "true" : "false").boolean = v;
     return true;
@@ -66,13 +66,16 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     add(JsonValue::Type::number, written).number = v;
     return true;
   }
-  bool string(string_t& v) override { return add(JsonValue::Type::string, v), true; }
+  bool string(string_t& v) override { return leaf(JsonValue::Type::string, v); }
   bool binary(binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(JsonValue::Type::object); }
   bool start_array(std::size_t) override { return open(JsonValue::Type::array); }
-  bool end_object() override { return stack_.pop_back(), true; }
-  bool end_array() override { return stack_.pop_back(), true; }
-  bool key(string_t& k) override { return key_ = k, true; }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& k) override {
+    key_ = k;
+    return true;
+  }
   bool parse_error(std::size_t, const std::string& token, const nlohmann::detail::exception& e) override {
     std::string what = e.what();
     if (const auto at = what.find("syntax error"); at != std::string::npos) what = what.substr(at);
@@ -92,6 +95,14 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     value->line = lines_.token;
     value->text = std::move(text);
     return *value;
+  }
+  bool leaf(JsonValue::Type type, std::string text) {
+    add(type, std::move(text));
+    return true;
+  }
+  bool close() {
+    stack_.pop_back();
+    return true;
   }
   bool integer(long long v) {
     JsonValue& value = add(JsonValue::Type::integer, std::to_string(v));

@@ -10,16 +10,6 @@
 namespace latecomer::core {
 namespace {
 
-std::vector<std::string_view> words(std::string_view text) {
-  std::vector<std::string_view> out;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t space = std::min(text.find(' ', start), text.size());
-    if (space > start) out.push_back(text.substr(start, space - start));
-    start = space + 1;
-  }
-  return out;
-}
-
 std::string quoted(const JsonValue& v) { return v.type == JsonValue::Type::string ? "\"" + v.text + "\"" : v.text; }
 
 std::string limits(const KeyRow& row) {
@@ -28,12 +18,14 @@ std::string limits(const KeyRow& row) {
   return " from " + low + " to " + std::to_string(static_cast<long long>(row.max));
 }
 
+constexpr char kSomeText[] = "a non-empty string";
+
 class Parser {
  public:
   explicit Parser(PolicyReport& report) : report_(report), policy_(report.policy) {}
 
   void run(const JsonValue& root) {
-    if (root.type != JsonValue::Type::object) return problem(root, "", "expected an object, got " + quoted(root));
+    if (!require(root.type == JsonValue::Type::object, root, "", "an object")) return;
     policy_.network = *network_preset("fdr");
     walk(root, "");
     if (!root.find("version")) problem(root, "version", "missing: write \"version\": 1");
@@ -43,6 +35,11 @@ class Parser {
  private:
   void problem(const JsonValue& at, const std::string& path, const std::string& message) {
     report_.problems.push_back({at.line, path, message});
+  }
+  /// Reports a value that does not fit, and returns whether it does.
+  bool require(bool fits, const JsonValue& v, const std::string& path, const std::string& expected) {
+    if (!fits) problem(v, path, "expected " + expected + ", got " + quoted(v));
+    return fits;
   }
   void note(int line, const std::string& path, const std::string& message) {
     report_.notes.push_back({line, path, message});
@@ -62,7 +59,10 @@ class Parser {
                        const JsonValue& object, std::size_t index) {
     const auto& [key, value] = object.members[index];
     for (std::size_t i = 0; i < index; ++i)
-      if (object.members[i].key == key) return problem(value, shown + key, "given twice"), nullptr;
+      if (object.members[i].key == key) {
+        problem(value, shown + key, "given twice");
+        return nullptr;
+      }
     for (const KeyRow& row : table)
       if (row.path == std::string(prefix) + key) return &row;
     problem(value, shown + key, "unknown key" + suggestion(key, names_below(table, prefix)));
@@ -72,24 +72,21 @@ class Parser {
   /// Checks a value against its row. Reports an error and returns false if the type, range or word is wrong.
   bool valid(const KeyRow& row, const JsonValue& v, const std::string& path) {
     using Type = JsonValue::Type;
+    const bool in_limits = v.number >= row.min && v.number <= row.max;
     switch (row.type) {
       case KeyType::boolean:
-        if (v.type != Type::boolean) return problem(v, path, "expected true or false, got " + quoted(v)), false;
-        return true;
+        return require(v.type == Type::boolean, v, path, "true or false");
       case KeyType::integer:
-        if (v.type != Type::integer || v.number < row.min || v.number > row.max)
-          return problem(v, path, "expected an integer" + limits(row) + ", got " + quoted(v)), false;
-        return true;
+        return require(v.type == Type::integer && in_limits, v, path, "an integer" + limits(row));
       case KeyType::number:
-        if ((v.type != Type::integer && v.type != Type::number) || v.number < row.min || v.number > row.max)
-          return problem(v, path, "expected a number" + limits(row) + ", got " + quoted(v)), false;
-        return true;
+        return require((v.type == Type::integer || v.type == Type::number) && in_limits, v, path,
+                       "a number" + limits(row));
       case KeyType::size:
         return size(v, path) >= 0;
       case KeyType::text:
-        if (v.type != Type::string || (v.text.empty() && row.fallback != kNoText))
-          return problem(v, path, "expected a non-empty string, got " + quoted(v)), false;
-        return true;
+        return require(v.type == Type::string && (!v.text.empty() || row.fallback == kNoText), v, path, kSomeText);
+      case KeyType::file_name:
+        return require(v.type == Type::string && !v.text.empty(), v, path, kSomeText) && has_known_patterns(v, path);
       case KeyType::choice:
         return choice(row, v, path);
       case KeyType::choice_list:
@@ -101,30 +98,36 @@ class Parser {
         }
         return choice(row, v, path);
       case KeyType::text_list:
-        if (v.type != Type::array) return problem(v, path, "expected a list of strings, got " + quoted(v)), false;
+        if (!require(v.type == Type::array, v, path, "a list of strings")) return false;
         for (std::size_t i = 0; i < v.items.size(); ++i)
-          if (v.items[i].type != Type::string || v.items[i].text.empty())
-            return problem(v.items[i], path + "[" + std::to_string(i) + "]",
-                           "expected a non-empty string, got " + quoted(v.items[i])),
-                   false;
+          if (!require(v.items[i].type == Type::string && !v.items[i].text.empty(), v.items[i],
+                       path + "[" + std::to_string(i) + "]", kSomeText))
+            return false;
         return true;
       case KeyType::object:
-        if (v.type != Type::object) return problem(v, path, "expected an object, got " + quoted(v)), false;
-        return true;
+        return require(v.type == Type::object, v, path, "an object");
       case KeyType::array:
-        if (v.type != Type::array) return problem(v, path, "expected a list, got " + quoted(v)), false;
-        return true;
+        return require(v.type == Type::array, v, path, "a list");
       default:
         return true;
     }
   }
 
   bool choice(const KeyRow& row, const JsonValue& v, const std::string& path) {
-    const auto choices = words(row.choices);
+    const auto choices = split_choices(row);
     if (v.type == JsonValue::Type::string && std::find(choices.begin(), choices.end(), v.text) != choices.end())
       return true;
     problem(v, path, "unknown value " + quoted(v) + suggestion(v.text, choices));
     return false;
+  }
+
+  bool has_known_patterns(const JsonValue& v, const std::string& path) {
+    for (std::size_t at = v.text.find('%'); at != std::string::npos; at = v.text.find('%', at + 2)) {
+      if (at + 1 < v.text.size() && std::string_view("juhp%").find(v.text[at + 1]) != std::string_view::npos) continue;
+      problem(v, path, "unknown pattern '" + v.text.substr(at, 2) + "', valid are %j, %u, %h, %p and %%");
+      return false;
+    }
+    return true;
   }
 
   /// The size in bytes, or -1 after reporting an error.
@@ -146,68 +149,10 @@ class Parser {
       const JsonValue& v = object.members[i].value;
       if (!row || !valid(*row, v, std::string(row->path))) continue;
       if (row->type == KeyType::object) walk(v, std::string(row->path) + ".");
-      else assign(row->path, v);
+      else if (row->type == KeyType::network) network(v);
+      else if (row->type == KeyType::array) rules(v);
+      else if (row->set) row->set(policy_, *row, v);
     }
-  }
-
-  static int index_of(std::string_view choices, const std::string& word) {
-    const auto list = words(choices);
-    return static_cast<int>(std::find(list.begin(), list.end(), word) - list.begin());
-  }
-
-  void assign(std::string_view path, const JsonValue& v) {
-    if (path == "mode") policy_.mode = static_cast<Mode>(index_of("off observe apply", v.text));
-    else if (path == "reproducible")
-      policy_.reproducible = static_cast<Reproducible>(index_of("any run native", v.text));
-    else if (path == "objective")
-      policy_.objective = static_cast<Objective>(index_of("run_time mean_elapsed after_last", v.text));
-    else if (path == "waiting") policy_.waiting = static_cast<Waiting>(index_of("auto spin courteous", v.text));
-    else if (path == "exchange") policy_.exchange = static_cast<Exchange>(index_of("epoch finalize", v.text));
-    else if (path == "network") network(v);
-    else if (path == "measure_network") policy_.measure_network = v.boolean;
-    else if (path == "predictor.kind") {
-      if (const int i = index_of("best sma ewma median last", v.text); i > 0)
-        policy_.predictor = static_cast<PredictorKind>(i - 1);
-    } else if (path == "predictor.window") policy_.predictor_window = static_cast<int>(v.integer);
-    else if (path == "background.enabled") policy_.background_enabled = v.boolean;
-    else if (path == "background.max_buffer_mib") policy_.background_max_buffer_mib = v.integer;
-    else if (path == "sites.depth") policy_.sites_depth = static_cast<int>(v.integer);
-    else if (path == "sites.callers") policy_.sites_callers = static_cast<int>(v.integer);
-    else if (path == "sites.wrappers") {
-      policy_.sites_wrappers.clear();
-      for (const JsonValue& glob : v.items) policy_.sites_wrappers.push_back(glob.text);
-    } else if (path == "sites.python") policy_.sites_python = v.boolean;
-    else if (path == "courteous_by")
-      policy_.courteous_by = static_cast<CourteousBy>(index_of("auto progress nonblocking", v.text));
-    else if (path == "device_buffers") policy_.device_buffers = v.text != "none";
-    else if (path == "mpi") policy_.mpi = v.text;
-    else if (path == "spool") policy_.spool = v.boolean;
-    else if (path == "live") policy_.live = v.boolean;
-    else if (path == "record")
-      policy_.record_arrivals = v.text == "arrivals", policy_.record_sample = v.text == "sample";
-    else if (path == "causes") policy_.causes = v.boolean;
-    else if (path == "prometheus") policy_.prometheus = v.text;
-    else if (path == "rest") policy_.rest = v.boolean;
-    else if (path == "rooted_waits") policy_.rooted_waits = v.boolean;
-    else if (path == "roll_call_timeout_s") policy_.roll_call_timeout_s = v.number;
-    else if (path == "promised.least") policy_.promised.least = v.number, policy_.promised.given = true;
-    else if (path == "promised.most") policy_.promised.most = v.number, policy_.promised.given = true;
-    else if (path == "history") {
-      policy_.history = v.text;
-    } else if (path == "learn") {
-      policy_.learn = v.text;
-    } else if (path == "output") {
-      output(v);
-    } else if (path == "rules") {
-      for (std::size_t i = 0; i < v.items.size(); ++i) rule(v.items[i], "rules[" + std::to_string(i) + "]");
-    }
-  }
-
-  void output(const JsonValue& v) {
-    for (std::size_t at = v.text.find('%'); at != std::string::npos; at = v.text.find('%', at + 2))
-      if (at + 1 == v.text.size() || std::string_view("juhp%").find(v.text[at + 1]) == std::string_view::npos)
-        return problem(v, "output", "unknown pattern '" + v.text.substr(at, 2) + "', valid are %j, %u, %h, %p and %%");
-    policy_.output = v.text;
   }
 
   void network(const JsonValue& v) {
@@ -222,8 +167,7 @@ class Parser {
       policy_.network_given = true;
       return;
     }
-    if (v.type != JsonValue::Type::object)
-      return problem(v, "network", "expected a preset's name, \"measure\" or an object, got " + quoted(v));
+    if (!require(v.type == JsonValue::Type::object, v, "network", "a preset's name, \"measure\" or an object")) return;
     Network n;
     for (std::size_t i = 0; i < v.members.size(); ++i) {
       const auto& [key, value] = v.members[i];
@@ -246,10 +190,7 @@ class Parser {
   Range range(const KeyRow& row, const JsonValue& v, const std::string& path) {
     Range out;
     static constexpr std::string_view kEnds[] = {"min", "max"};
-    if (v.type != JsonValue::Type::object) {
-      problem(v, path, "expected {\"min\": , \"max\": }, got " + quoted(v));
-      return out;
-    }
+    if (!require(v.type == JsonValue::Type::object, v, path, "{\"min\": , \"max\": }")) return out;
     for (const auto& [key, value] : v.members) {
       const std::string at = path + "." + key;
       if (key != "min" && key != "max") {
@@ -258,7 +199,8 @@ class Parser {
       }
       double number = -1;
       if (row.type == KeyType::size_range) number = static_cast<double>(size(value, at));
-      else if (valid({row.path, KeyType::number, "", row.min, row.max, "", ""}, value, at)) number = value.number;
+      else if (valid({row.path, KeyType::number, "", row.min, row.max, "", nullptr, ""}, value, at))
+        number = value.number;
       if (number >= 0) (key == "min" ? out.min : out.max) = number;
     }
     if (out.min > out.max) problem(v, path, "min is larger than max: no call can match");
@@ -266,7 +208,7 @@ class Parser {
   }
 
   void match(const JsonValue& v, const std::string& path, Match& m) {
-    if (v.type != JsonValue::Type::object) return problem(v, path, "expected an object, got " + quoted(v));
+    if (!require(v.type == JsonValue::Type::object, v, path, "an object")) return;
     const auto each = [](const JsonValue& list, auto&& fn) {
       if (list.type == JsonValue::Type::array)
         for (const JsonValue& item : list.items) fn(item.text);
@@ -279,10 +221,10 @@ class Parser {
       if (!row || !valid(*row, value, at)) continue;
       if (key == "op")
         each(value,
-             [&](const std::string& word) { m.ops.push_back(static_cast<Collective>(index_of(row->choices, word))); });
+             [&](const std::string& word) { m.ops.push_back(static_cast<Collective>(index_of_choice(*row, word))); });
       else if (key == "op_class")
         each(value, [&](const std::string& word) {
-          m.op_classes.push_back(static_cast<OpClass>(index_of(row->choices, word) + 1));
+          m.op_classes.push_back(static_cast<OpClass>(index_of_choice(*row, word) + 1));
         });
       else if (key == "bytes") m.bytes = range(*row, value, at);
       else if (key == "comm_size") m.comm_size = range(*row, value, at);
@@ -292,9 +234,13 @@ class Parser {
     }
   }
 
+  void rules(const JsonValue& v) {
+    for (std::size_t i = 0; i < v.items.size(); ++i) rule(v.items[i], "rules[" + std::to_string(i) + "]");
+  }
+
   void rule(const JsonValue& v, const std::string& path) {
     static constexpr std::string_view kRuleKeys[] = {"match", "use", "comment"};
-    if (v.type != JsonValue::Type::object) return problem(v, path, "expected an object, got " + quoted(v));
+    if (!require(v.type == JsonValue::Type::object, v, path, "an object")) return;
     for (const auto& [key, value] : v.members)
       if (key == "comment" && value.type == JsonValue::Type::string) continue;
       else if (key != "match" && key != "use")
@@ -318,9 +264,13 @@ class Parser {
         const auto& [key, value] = v.members[i];
         const KeyRow* row = row_of(use_keys(), "", path + ".", v, i);
         if (!row || !valid(*row, value, path + "." + key)) continue;
-        if (key == "algorithm") name = value.text, named = &value;
-        else if (key == "segments") u.segments = static_cast<int>(value.integer), segments = &value;
-        else u.overlap = value.boolean;
+        if (key == "algorithm") {
+          name = value.text;
+          named = &value;
+        } else if (key == "segments") {
+          u.segments = static_cast<int>(value.integer);
+          segments = &value;
+        } else u.overlap = value.boolean;
       }
       if (!v.find("algorithm"))
         return problem(v, path + ".algorithm", "missing: an algorithm's name, \"auto\" or \"native\"");

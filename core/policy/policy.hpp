@@ -161,6 +161,7 @@ enum class KeyType {
   integer,
   number,
   text,
+  file_name,  ///< a text with %j, %u, %h, %p and %%
   choice,
   size,
   range,
@@ -173,12 +174,15 @@ enum class KeyType {
 };
 /// The default of a text key that may be empty.
 inline constexpr std::string_view kNoText = "\"\"";
+struct JsonValue;
 struct KeyRow {
   std::string_view path;  ///< "predictor.window"; in the match table "bytes"
   KeyType type;
   std::string_view choices;   ///< space-separated; choice and choice_list
   double min, max;            ///< integer and number
   std::string_view fallback;  ///< the default as JSON; "": none, or the doc says it
+  /// Stores a value that the row allows. nullptr: the parser reads the value itself, or only checks it.
+  void (*set)(Policy&, const KeyRow&, const JsonValue&);
   std::string_view doc;
 };
 std::span<const KeyRow> policy_keys();

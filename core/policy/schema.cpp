@@ -2,20 +2,16 @@
 // Generates the JSON Schema of the policy file from the tables of keys.
 #include <nlohmann/json.hpp>
 
-#include "core/policy/policy.hpp"
+#include "core/policy/parts.hpp"
 
 namespace latecomer::core {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json list_of(std::string_view words) {
+Json list_choices(const KeyRow& row) {
   Json out = Json::array();
-  for (std::size_t start = 0; start < words.size();) {
-    const std::size_t space = std::min(words.find(' ', start), words.size());
-    if (space > start) out.push_back(std::string(words.substr(start, space - start)));
-    start = space + 1;
-  }
+  for (const std::string_view choice : split_choices(row)) out.push_back(std::string(choice));
   return out;
 }
 
@@ -43,10 +39,11 @@ Json type_of(std::span<const KeyRow> table, const KeyRow& row) {
     case KeyType::number:
       return bounded("number", row);
     case KeyType::text:
+    case KeyType::file_name:
       if (row.fallback == kNoText) return {{"type", "string"}};
       return {{"type", "string"}, {"minLength", 1}};
     case KeyType::choice:
-      return {{"enum", list_of(row.choices)}};
+      return {{"enum", list_choices(row)}};
     case KeyType::size:
       return size;
     case KeyType::range:
@@ -54,9 +51,9 @@ Json type_of(std::span<const KeyRow> table, const KeyRow& row) {
     case KeyType::size_range:
       return range(size);
     case KeyType::choice_list:
-      return {{"anyOf",
-               Json::array({Json{{"enum", list_of(row.choices)}},
-                            Json{{"type", "array"}, {"minItems", 1}, {"items", {{"enum", list_of(row.choices)}}}}})}};
+      return {
+          {"anyOf", Json::array({Json{{"enum", list_choices(row)}},
+                                 Json{{"type", "array"}, {"minItems", 1}, {"items", {{"enum", list_choices(row)}}}}})}};
     case KeyType::text_list:
       return {{"type", "array"}, {"items", {{"type", "string"}, {"minLength", 1}}}};
     case KeyType::object:
@@ -99,10 +96,8 @@ std::string policy_schema() {
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "latecomer policy"}};
   schema["description"] =
       "The policy of a job: the calls that latecomer may replace, and how. A file with a mistake is not used: a "
-      "warning "
-      "names the file, line, key and remedy, and the library only observes. Rank 0 reads the file and all ranks get "
-      "its "
-      "bytes.";
+      "warning names the file, line, key and remedy, and the library only observes. Rank 0 reads the file and all "
+      "ranks get its bytes.";
   schema.update(object_of(policy_keys(), ""));
   schema["required"] = {"version"};
   return schema.dump(2) + "\n";

@@ -59,7 +59,7 @@ struct Operation {
   Rank peer = -1;            // send, recv
   std::int32_t channel = 0;  // send, recv; in [0, kChannels)
   std::int32_t round = -1;   // for listings only; -1: none
-  Slice dst, src;
+  Slice dst = {}, src = {};
   std::array<OpId, kMaxDeps> deps{};
 
   /// Adds dependencies. Ignores kNoOp and duplicates.
@@ -95,26 +95,14 @@ struct Operation {
 };
 
 inline Operation send(Rank to, Slice what, int channel) {
-  Operation op;
-  op.kind = OpKind::send, op.peer = to, op.src = what, op.channel = channel;
-  return op;
+  return {.kind = OpKind::send, .peer = to, .channel = channel, .src = what};
 }
 inline Operation recv(Rank from, Slice into, int channel) {
-  Operation op;
-  op.kind = OpKind::recv, op.peer = from, op.dst = into, op.channel = channel;
-  return op;
+  return {.kind = OpKind::recv, .peer = from, .channel = channel, .dst = into};
 }
 /// into := left o into
-inline Operation reduce(Slice into, Slice left) {
-  Operation op;
-  op.kind = OpKind::reduce, op.dst = into, op.src = left;
-  return op;
-}
-inline Operation copy(Slice into, Slice from) {
-  Operation op;
-  op.kind = OpKind::copy, op.dst = into, op.src = from;
-  return op;
-}
+inline Operation reduce(Slice into, Slice left) { return {.kind = OpKind::reduce, .dst = into, .src = left}; }
+inline Operation copy(Slice into, Slice from) { return {.kind = OpKind::copy, .dst = into, .src = from}; }
 
 /// Declares the number of scratch elements that the schedule uses. A schedule may declare a larger number later.
 struct ScratchNeed {

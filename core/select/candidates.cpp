@@ -52,7 +52,8 @@ std::optional<Played> play(const Algorithm& algorithm, int segments, bool closed
     if (!form) return {};
     double waits = 0;
     for (Rank r = 0; r < call.ranks; ++r) waits += static_cast<double>(arrivals.last() - arrivals.arrival(r));
-    out.after_last = *form, out.mean_elapsed = *form + waits / call.ranks;
+    out.after_last = *form;
+    out.mean_elapsed = *form + waits / call.ranks;
     return out;
   }
   // The background engine looks every few milliseconds (shim/engine/thread.cpp): measured on a virtual
@@ -65,7 +66,8 @@ std::optional<Played> play(const Algorithm& algorithm, int segments, bool closed
                        : simulate(algorithm, instance, with_engine, arrivals);
   if (!run) return {};
   const double planning = planning_share_ns(algorithm, run->messages);
-  out.after_last = static_cast<double>(run->after_last) + planning, out.mean_elapsed = run->mean_elapsed + planning;
+  out.after_last = static_cast<double>(run->after_last) + planning;
+  out.mean_elapsed = run->mean_elapsed + planning;
   out.exits = std::move(run->finish);
   return out;
 }

@@ -42,22 +42,24 @@ Line range_line(Call call, Rank me) {
       if (!done[static_cast<std::size_t>(op.deps[static_cast<std::size_t>(d)])]) return false;
     return !done[i];
   };
+  std::size_t left = program.ops.size();
   const auto add = [&](std::size_t i) {
     const Operation& op = program.ops[i];
     done[i] = true;
+    --left;
     if (!op.communicates() && op.count() == 0) return;  // joins dependencies
     line.steps.push_back({op.kind, op.peer, op.channel, op.dst, op.src});
     if (op.communicates()) line.longest = std::max(line.longest, op.count());
   };
-  for (std::size_t left = program.ops.size(); left > 0;) {
+  while (left > 0) {
     std::size_t receive = program.ops.size();
     // Dependencies refer to earlier operations, so one pass finds all that do not wait.
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
       if (!ready(i)) continue;
-      if (program.ops[i].kind != OpKind::recv) add(i), --left;
+      if (program.ops[i].kind != OpKind::recv) add(i);
       else receive = std::min(receive, i);
     }
-    if (receive < program.ops.size()) add(receive), --left;
+    if (receive < program.ops.size()) add(receive);
   }
   return line;
 }

@@ -32,7 +32,8 @@ class TwoLevels {
       if (gives && !play(Collective::bcast, host, 0, true)) return Error{error_};
     out_.finish = times_;
     const Nanoseconds last = *std::max_element(times_.begin(), times_.end());
-    out_.run_time = last - arrivals.first(), out_.after_last = last - arrivals.last();
+    out_.run_time = last - arrivals.first();
+    out_.after_last = last - arrivals.last();
     for (Rank r = 0; r < call_.ranks; ++r)
       out_.mean_elapsed += static_cast<double>(times_[static_cast<std::size_t>(r)] - arrivals.arrival(r)) / call_.ranks;
     return out_;
@@ -44,7 +45,9 @@ class TwoLevels {
     const int n = static_cast<int>(ranks.size());
     if (n == 1) return true;
     Call stage = call_;
-    stage.op = op, stage.ranks = n, stage.root = root;
+    stage.op = op;
+    stage.ranks = n;
+    stage.root = root;
     Parameters parameters = parameters_;
     parameters.hosts.resize(static_cast<std::size_t>(n));
     for (int i = 0; i < n; ++i) parameters.hosts[static_cast<std::size_t>(i)] = on_one_host ? 0 : i;
@@ -53,7 +56,10 @@ class TwoLevels {
     for (const Rank r : ranks) arrivals.push_back(times_[static_cast<std::size_t>(r)]);
     const auto result = simulate(*native_stand_in(stage), Instance(stage, Pattern(), parameters), parameters.network,
                                  Pattern(arrivals), kLookahead, jitter_);
-    if (!result) return error_ = result.error(), false;
+    if (!result) {
+      error_ = result.error();
+      return false;
+    }
     for (int i = 0; i < n; ++i)
       times_[static_cast<std::size_t>(ranks[static_cast<std::size_t>(i)])] =
           result->finish[static_cast<std::size_t>(i)];

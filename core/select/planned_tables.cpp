@@ -20,8 +20,10 @@ Instance PlannedTables::instance(const Algorithm& algorithm, const Call& call, c
   std::shared_ptr<const std::vector<int>> table;
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = tables_.find(key); found != tables_.end())
-      found->second.used = ++clock_, table = found->second.table;
+    if (const auto found = tables_.find(key); found != tables_.end()) {
+      found->second.used = ++clock_;
+      table = found->second.table;
+    }
   }
   if (!table) {
     const Instance planned(least, pattern, parameters);

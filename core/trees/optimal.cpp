@@ -47,7 +47,10 @@ double least_of(int first, int last, F f) {
   int k = first;
   for (; k + 3 <= last; k += 4) {
     const double fa = f(k), fb = f(k + 1), fc = f(k + 2), fd = f(k + 3);
-    a = fa < a ? fa : a, b = fb < b ? fb : b, c = fc < c ? fc : c, d = fd < d ? fd : d;
+    a = fa < a ? fa : a;
+    b = fb < b ? fb : b;
+    c = fc < c ? fc : c;
+    d = fd < d ? fd : d;
   }
   for (; k <= last; ++k) a = std::min(a, f(k));
   return std::min(std::min(a, b), std::min(c, d));
@@ -199,7 +202,10 @@ class Window {
   template <typename Outside>
   void forget(Outside outside) {
     while (head_ < items_.size() && outside(items_[head_].index)) ++head_;
-    if (head_ == items_.size()) items_.clear(), head_ = 0;
+    if (head_ == items_.size()) {
+      items_.clear();
+      head_ = 0;
+    }
   }
   double least() const { return head_ < items_.size() ? items_[head_].value : kNever; }
 
@@ -340,7 +346,11 @@ RankTree optimal_nonhomogeneous(const TreeProblem& p, Rank root, bool paper) {
     int division = i;
     Rank sender = r;
     divisions(p, t, sums, i, j, r, paper, [&](double time, int k, Rank q) {
-      if (time < best) best = time, division = k, sender = q;
+      if (time < best) {
+        best = time;
+        division = k;
+        sender = q;
+      }
     });
     self(self, i, division, r <= division ? r : sender);
     self(self, division + 1, j, r <= division ? sender : r);
@@ -471,7 +481,7 @@ class PairwiseBinary {
       open.pop_back();
       for (const Child& c : divide(o.i, o.j, o.root).children) {
         if (c.root < 0) continue;
-        out.parent[index(c.root)] = o.root, out.children[index(o.root)].push_back(c.root);
+        out.attach(c.root, o.root);
         open.push_back({c.i, c.j, c.root});
       }
     }
@@ -496,8 +506,10 @@ class PairwiseBinary {
     const double size = p_.whole ? p_.sizes[0] : sums_[index(j) + 1] - sums_[index(i)];
     double best = kNever;
     for (Rank q = i; q <= j; ++q)
-      if (const double time = std::max(ready, times_(i, j, q) + p_.lag(size)) + p_.message(q, r, size); time < best)
-        best = time, child = {i, j, q};
+      if (const double time = std::max(ready, times_(i, j, q) + p_.lag(size)) + p_.message(q, r, size); time < best) {
+        best = time;
+        child = {i, j, q};
+      }
     return best;
   }
 

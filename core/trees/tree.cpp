@@ -36,8 +36,10 @@ Block binomial_over(const TreeProblem& p, std::span<const Rank> order, Rank root
                     std::vector<trees::Merge>& merges) {
   std::vector<Block> blocks;
   std::vector<char> holds;
-  for (const Rank r : order)
-    blocks.push_back({r, p.arrival(r), p.sizes[at(r)], p.copy(r), true}), holds.push_back(r == root);
+  for (const Rank r : order) {
+    blocks.push_back({r, p.arrival(r), p.sizes[at(r)], p.copy(r), true});
+    holds.push_back(r == root);
+  }
   const std::size_t n = blocks.size();
   for (std::size_t d = 1; d < n; d *= 2)
     for (std::size_t i = 0; i + d < n; i += 2 * d) {
@@ -104,7 +106,10 @@ RankTree two_block(const TreeProblem& p, Rank root) {
   for (std::size_t i = 1; i < by_size.size(); ++i) {
     const double low = size(by_size[i - 1]), high = size(by_size[i]);
     const double ratio = high == low ? 1 : low == 0 ? kNever : high / low;
-    if (ratio > widest) widest = ratio, cut = i;
+    if (ratio > widest) {
+      widest = ratio;
+      cut = i;
+    }
   }
   std::vector<Rank> classes[2] = {{by_size.begin(), by_size.begin() + static_cast<std::ptrdiff_t>(cut)},
                                   {by_size.begin() + static_cast<std::ptrdiff_t>(cut), by_size.end()}};
@@ -233,6 +238,11 @@ Result<TreeKind> parse_tree_kind(std::string_view name) {
   return Error{"unknown kind of tree '" + std::string(name) + "'" + suggestion(name, kTreeNames)};
 }
 
+void RankTree::attach(Rank child, Rank above) {
+  parent[at(child)] = above;
+  children[at(above)].push_back(child);
+}
+
 std::vector<Rank> RankTree::preorder() const {
   std::vector<Rank> out, open{root};
   while (!open.empty()) {
@@ -269,7 +279,7 @@ RankTree trees::tree_of(int ranks, Rank root, const std::vector<Merge>& merges) 
   out.root = root;
   out.parent.assign(at(ranks), -1);
   out.children.assign(at(ranks), {});
-  for (const Merge& m : merges) out.parent[at(m.from)] = m.to, out.children[at(m.to)].push_back(m.from);
+  for (const Merge& m : merges) out.attach(m.from, m.to);
   return out;
 }
 

@@ -47,6 +47,8 @@ struct RankTree {
   std::vector<Rank> parent;                 ///< [p], -1 at the root
   std::vector<std::vector<Rank>> children;  ///< [p], in the order in which a gather receives them
 
+  /// Makes `child` the last child of `above`.
+  void attach(Rank child, Rank above);
   /// The order of blocks in a message: the block of a node, then those of its children. Shape [p].
   std::vector<Rank> preorder() const;
   /// The senders of a gather's messages. In this order, messages can be sent one after the other, and every node

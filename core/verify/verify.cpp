@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "core/base/text.hpp"
 
@@ -54,7 +55,10 @@ class Verifier {
   Verifier(const Call& call, const std::vector<RankProgram>& programs) : call_(call), programs_(programs) {
     base_.reserve(programs.size() + 1);
     std::size_t total = 0;
-    for (const RankProgram& p : programs) base_.push_back(total), total += p.ops.size();
+    for (const RankProgram& p : programs) {
+      base_.push_back(total);
+      total += p.ops.size();
+    }
     base_.push_back(total);
     peer_.assign(total, total);
   }
@@ -186,7 +190,7 @@ class Verifier {
       for (const std::size_t next : dependents_[at]) {
         if (next == to) return true;
         const auto visit = [&](std::size_t g) {
-          if (!seen[g]) seen[g] = 1, complete.push_back(g);
+          if (!std::exchange(seen[g], 1)) complete.push_back(g);
         };
         visit(next);
         if (operation(next).kind == OpKind::send) visit(peer_[next]);
@@ -254,7 +258,10 @@ class Verifier {
     const auto& from = values(r, s.buffer);
     into.assign(from.begin() + s.offset, from.begin() + s.end());
     for (const std::int32_t v : into)
-      if (v == 0) return fail(Fault::undefined, r, i, "reads " + text_of(s) + ", which was never written"), false;
+      if (v == 0) {
+        fail(Fault::undefined, r, i, "reads " + text_of(s) + ", which was never written");
+        return false;
+      }
     return true;
   }
 
@@ -326,10 +333,12 @@ class Verifier {
         complete(r, i);
       } else if (posted[peer_[g]]) {
         const Rank other = ops(r)[i].peer;
-        // The receive completes first, because the sender may overwrite its data after the send completes.
         const std::size_t o = peer_[g] - base_[static_cast<std::size_t>(other)];
-        if (ops(r)[i].kind == OpKind::recv) complete(r, i), complete(other, o);
-        else complete(other, o), complete(r, i);
+        // The receive completes first, because the sender may overwrite its data after the send completes.
+        const bool receives = ops(r)[i].kind == OpKind::recv;
+        if (receives) complete(r, i);
+        complete(other, o);
+        if (!receives) complete(r, i);
       }
     }
     if (!verdict_.ok() || done == base_.back()) return;
@@ -503,7 +512,9 @@ SweepResult sweep(const Algorithm& algorithm, int ranks, Rank root, const std::v
   Parameters parameters;
   // Derived: a step takes about 10 us (with large irregular blocks up to 110 us). So the patterns above span 0, 30,
   // 100, 300 and 5,000 steps, from none to far more than an algorithm has.
-  parameters.network.alpha_ns = 1e4, parameters.network.beta_ns_per_byte = 1, parameters.network.copy_ns_per_byte = 0.5;
+  parameters.network.alpha_ns = 1e4;
+  parameters.network.beta_ns_per_byte = 1;
+  parameters.network.copy_ns_per_byte = 0.5;
   const int p = ranks;
   for (const Elements count : {0, 1, p - 1, p, 2 * p + 3})
     for (const bool in_place : {false, true}) {

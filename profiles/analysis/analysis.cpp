@@ -18,17 +18,26 @@ void Analysis::add(const Calls& calls, const Baseline& baseline) {
   bool single = true;
   for (const RankRow& row : calls.ranks) {
     const auto ranks = static_cast<double>(row.ranks);
-    members += ranks, offsets += row.offset * ranks, single = single && row.ranks == 1;
+    members += ranks;
+    offsets += row.offset * ranks;
+    single = single && row.ranks == 1;
     per_row_ = std::max(per_row_, row.ranks);
-    if (row.before.samples >= enough_samples(calls)) computing += row.before.computing, ++sampled;
+    if (row.before.samples >= enough_samples(calls)) {
+      computing += row.before.computing;
+      ++sampled;
+    }
   }
-  // A call of some of the ranks delays these only. Where a profile does not name them all, it delays each as much.
+  // A call on a part of the ranks delays these ranks only. If the profile does not name all of them, count the same
+  // delay for each rank of the job.
   const double delay = calls.after_last_sum * calls.comm_size;
   if (!single) transfers_ += delay;
   for (const RankRow& row : calls.ranks) {
     const auto ranks = static_cast<double>(row.ranks);
     Sum& sum = sums_[row.rank];
-    sum.ranks = row.ranks, sum.waited += row.waited, sum.awaited += row.awaited, sum.last += row.last;
+    sum.ranks = row.ranks;
+    sum.waited += row.waited;
+    sum.awaited += row.awaited;
+    sum.last += row.last;
     if (single) sum.transfers += delay / members;
     if (row.before.samples > 0) {
       double explained = 0;
@@ -36,15 +45,17 @@ void Analysis::add(const Calls& calls, const Baseline& baseline) {
       sum.messages += row.before.stand_for * row.before.messages;
       sum.explained += row.before.stand_for * std::min(explained, row.before.messages);
     }
-    if (row.before.samples >= enough_samples(calls))
-      sum.computed += calls.patterns * row.before.computing,
-          sum.computed_by_all += calls.patterns * computing / sampled;
+    if (row.before.samples >= enough_samples(calls)) {
+      sum.computed += calls.patterns * row.before.computing;
+      sum.computed_by_all += calls.patterns * computing / sampled;
+    }
     if (row.awaited > 0)
       intervals.divide(row, row.awaited,
                        [&](long first, std::size_t cause, double amount) { sums_[first].blamed[cause] += amount; });
     if (calls.patterns <= 0 || members <= ranks) continue;
     const double late = row.offset - (offsets - row.offset * ranks) / (members - ranks);
-    sum.late += late * calls.patterns, sum.calls += calls.patterns;
+    sum.late += late * calls.patterns;
+    sum.calls += calls.patterns;
     const auto compared = intervals.compare(row);
     if (!compared || late <= 0) continue;
     sum.sampled += late * calls.patterns;
@@ -64,7 +75,10 @@ Efficiency Analysis::efficiency_of(const std::vector<Process>& processes, const 
     if (p.wall <= 0 || (host && p.host != *host)) continue;
     const Sum* sum = sum_of(p.rank);
     const double part = p.times.own() / p.wall;
-    own += part, longest = std::max(longest, part), wall += p.known(), ++ranks;
+    own += part;
+    longest = std::max(longest, part);
+    wall += p.known();
+    ++ranks;
     transfers += transfers_ / static_cast<double>(processes.size()) + (sum ? sum->transfers : 0) +
                  p.times.messages * (sum && sum->messages > 0 ? 1 - sum->explained / sum->messages : 1);
   }
@@ -72,7 +86,7 @@ Efficiency Analysis::efficiency_of(const std::vector<Process>& processes, const 
   Efficiency out;
   out.load_balance = own / ranks / longest;
   out.communication = std::min(1.0, longest);
-  // No rank has transferred while it did something else, so the longest time outside MPI is a lower bound.
+  // A rank transfers no data while it is outside MPI, so the longest time outside MPI is a lower bound.
   out.transfer = std::clamp(1 - transfers / wall, out.communication, 1.0);
   out.serialisation = out.communication / out.transfer;
   return out;
@@ -80,7 +94,7 @@ Efficiency Analysis::efficiency_of(const std::vector<Process>& processes, const 
 
 namespace {
 
-/// Shares of what was divided; empty if nothing was.
+/// Divides amounts by their sum. Empty if the sum is 0.
 std::optional<Causes> shares_of(Causes amounts) {
   const double all = std::accumulate(amounts.begin(), amounts.end(), 0.0);
   if (all <= 0) return {};
@@ -94,7 +108,7 @@ void Analysis::add_causes(const Sum& sum, Rank& row) {
   Causes late{};
   for (std::size_t k = 0; k < kCauses; ++k) late[k] = std::max(0.0, sum.excess[k]);
   if (const double longer = std::accumulate(late.begin(), late.end(), 0.0); sum.sampled > 0 && longer > 0) {
-    // What made some parts shorter made others longer by as much, so the longer ones may exceed the lateness.
+    // If some parts of the intervals are shorter, the excess of the longer parts may be more than the lateness.
     late[kCauses] = std::max(0.0, sum.sampled - longer);
     row.causes = shares_of(late);
   }
@@ -114,16 +128,26 @@ void Analysis::finish(const std::vector<Process>& all, long ranks, const std::ve
   for (const Process& p : processes) {
     Rank& row = rows[p.rank / per_sum_ * per_sum_];
     if (row.host.empty()) row.host = p.host;
-    ++row.ranks, row.wall += p.wall, row.covered += p.known(), row.times.add(p.times);
+    ++row.ranks;
+    row.wall += p.wall;
+    row.covered += p.known();
+    row.times.add(p.times);
     if (per_sum_ == 1) row.peers = p.peers;
     if (p.host.empty()) continue;
     Host& host = hosts[p.host];
-    ++host.ranks, host.wall += p.wall, host.covered += p.known(), host.times.add(p.times);
+    ++host.ranks;
+    host.wall += p.wall;
+    host.covered += p.known();
+    host.times.add(p.times);
   }
   for (const RankSums& sum : sums) {
     if (!single || outside(sum.rank)) continue;
     Rank& row = rows[sum.rank];
-    row.ranks = 1, row.waited = sum.waited, row.awaited = sum.awaited, row.last = sum.last, row.calls = sum.calls;
+    row.ranks = 1;
+    row.waited = sum.waited;
+    row.awaited = sum.awaited;
+    row.last = sum.last;
+    row.calls = sum.calls;
     if (sum.calls > 0) row.late = sum.late;
   }
   for (const auto& [first, sum] : sums_) {
@@ -131,27 +155,36 @@ void Analysis::finish(const std::vector<Process>& all, long ranks, const std::ve
     if (single) {
       const long shared = std::min(sum.ranks, ranks - first);
       for (auto row = rows.lower_bound(first); row != rows.end() && row->first < first + shared; ++row) {
-        row->second.causes_first = first, row->second.causes_ranks = shared;
-        add_causes(sum, row->second), row->second.blamed /= static_cast<double>(shared);
+        row->second.causes_first = first;
+        row->second.causes_ranks = shared;
+        add_causes(sum, row->second);
+        row->second.blamed /= static_cast<double>(shared);
       }
       continue;
     }
     Rank& row = rows[first / per_row_ * per_row_];
     if (row.ranks == 0) row.ranks = static_cast<double>(sum.ranks);
-    row.waited += sum.waited, row.awaited += sum.awaited, row.last += sum.last;
-    row.computed = sum.computed, row.computed_by_all = sum.computed_by_all;
+    row.waited += sum.waited;
+    row.awaited += sum.awaited;
+    row.last += sum.last;
+    row.computed = sum.computed;
+    row.computed_by_all = sum.computed_by_all;
     row.calls += sum.calls;
     if (sum.calls > 0) row.late = sum.late / sum.calls;
     add_causes(sum, row);
   }
   for (auto& [first, row] : rows) {
     row.first = first;
-    if (const auto host = hosts.find(row.host); host != hosts.end())
-      host->second.waited += row.waited, host->second.awaited += row.awaited, host->second.last += row.last;
+    if (const auto host = hosts.find(row.host); host != hosts.end()) {
+      host->second.waited += row.waited;
+      host->second.awaited += row.awaited;
+      host->second.last += row.last;
+    }
     ranks_.push_back(std::move(row));
   }
   for (auto& [name, host] : hosts) {
-    host.name = name, host.efficiency = efficiency_of(processes, &name);
+    host.name = name;
+    host.efficiency = efficiency_of(processes, &name);
     hosts_.push_back(std::move(host));
   }
   efficiency_ = efficiency_of(processes, nullptr);

@@ -14,11 +14,11 @@
 
 namespace latecomer::analysis {
 
-/// Where the time of a process went, from the start of MPI to its end. Nanoseconds.
+/// The time of a process from the start of MPI to its end, in parts. Nanoseconds.
 struct Times {
   double computing = 0, kernel = 0, runnable = 0, blocked = 0, messages = 0, io = 0, collectives = 0;
   void add(const Times& o);
-  /// What the process did outside MPI.
+  /// The time outside MPI.
   double own() const { return computing + kernel + runnable + blocked; }
 };
 
@@ -42,18 +42,18 @@ struct Process {
   std::string host;
   double wall = 0;  ///< ns
   Times times;
-  double cores = 0, host_cores = 0;      ///< that it may use, and of its host
-  std::string core_list{};               ///< numbers of the cores that it may use, "0-3,8"; "": unknown
-  bool courteous = false;                ///< it gives its core away while it waits
+  double cores = 0, host_cores = 0;      ///< cores that the process may use; cores of its host
+  std::string core_list{};               ///< numbers of the cores that the process may use, "0-3,8"; "": unknown
+  bool courteous = false;                ///< the process gives its core away while it waits
   std::vector<Intervals::Peer> peers{};  ///< ranks whose messages it waited for, longest first, ns of the whole run
   double covered = 0;                    ///< the time in which its waits in collectives are known; 0: `wall`
   double known() const { return covered > wall ? covered : wall; }
 };
 
-/// POP's efficiencies, estimated from sums of the ranks' own times, each as a part of what its rank's data cover. POP
-/// replays a trace on an ideal network. Here the time of transfers is what the arrivals and the waits for late ranks do
-/// not explain. All from 0 to 1; communication = serialisation x transfer. All 0: no process is known, or none did
-/// anything outside MPI.
+/// Estimates of POP's efficiencies from the sums of each rank, as shares of the time that the rank's data cover. POP
+/// replays a trace on an ideal network. Here the time of transfers is the time in MPI that neither the
+/// arrivals nor the waits for late ranks explain. All efficiencies are from 0 to 1; communication = serialisation x
+/// transfer. All are 0 if no process is known, or if no process did anything outside MPI.
 struct Efficiency {
   double load_balance = 0;   ///< mean over longest time outside MPI
   double communication = 0;  ///< longest time outside MPI over run time
@@ -61,38 +61,39 @@ struct Efficiency {
   double transfer = 0;       ///< run time without transfers over run time
 };
 
-/// Shares by Cause, which add up to 1. The last one is what no part explains.
+/// Shares by Cause, which add up to 1. The last one is the share that no cause explains.
 using Causes = std::array<double, kCauses + 1>;
 
 /// Figures that ranks and hosts share. Sums over the ranks, nanoseconds.
 struct Figures {
-  double ranks = 0, wall = 0;  ///< the number of ranks, and their run time; wall 0: they sent no data
-  double covered = 0;          ///< the time in which their waits are known: more than `wall` where a leader knows more
+  double ranks = 0, wall = 0;  ///< the number of ranks, and their run time; wall 0: the ranks sent no data
+  double covered = 0;          ///< the time in which the waits are known; more than `wall` if a leader has more records
   Times times;
-  double waited = 0, awaited = 0;  ///< time that they waited, and that others waited for them
-  double last = 0;                 ///< times that one of them came last
+  double waited = 0, awaited = 0;  ///< time that the ranks waited; time that other ranks waited for them
+  double last = 0;                 ///< number of calls in which one of the ranks came last
 };
 
 /// A rank, or the ranks that share a row of the profile.
 struct Rank : Figures {
   long first = 0;
-  /// The ranks that the causes cover: those of a row of the profile. More than `ranks` where the profile has the other
-  /// figures of single ranks. `blamed` is then the mean of these ranks.
+  /// The ranks that the causes cover: those of one row of the profile. If the profile has the other figures for each
+  /// single rank, these are more than `ranks`, and `blamed` is the mean over them.
   long causes_first = 0, causes_ranks = 1;
   std::string host;
-  std::vector<Intervals::Peer> peers{};  ///< of a single rank: as Process::peers
-  double calls = 0;                      ///< of which its lateness is known
-  std::optional<double> late;            ///< mean time from the mean arrival of the others to its own, ns
-  std::optional<Causes> causes;          ///< of its lateness; empty: it was not late, or nothing was sampled
-  /// Time of computing before the calls of sites with samples, and what the ranks' means there add up to, ns.
+  std::vector<Intervals::Peer> peers{};  ///< for a single rank: as Process::peers
+  double calls = 0;                      ///< calls for which the lateness of the rank is known
+  std::optional<double> late;            ///< mean time from the mean arrival of the other ranks to its own, ns
+  std::optional<Causes> causes;          ///< causes of its lateness; empty: it was not late, or has no samples
+  /// Computing time before the calls of sites with samples, and the same as the mean over all ranks, ns.
   double computed = 0, computed_by_all = 0;
-  double blamed = 0;  ///< time that others waited because of it, waits for messages followed, ns
+  /// Time that other ranks waited because of this rank, in collectives or over a chain of waits for messages, ns.
+  double blamed = 0;
   std::optional<Causes> blamed_causes;
-  /// Whether its lateness takes 1% of its time and more. The cause of less explains nothing.
+  /// Whether the lateness takes at least 1% of the rank's time. The report gives no cause for less.
   bool is_late() const { return late && *late * calls >= 0.01 * wall / ranks && *late > 0; }
   std::string name() const { return RankRow::ranks_name(first, static_cast<long>(ranks)); }
   std::string named() const { return RankRow::ranks_named(first, static_cast<long>(ranks)); }
-  /// Whether the causes are of more ranks than the other figures, and the name of these ranks.
+  /// Whether the causes cover more ranks than the other figures; the name of these ranks.
   bool shares_causes() const { return causes_ranks > static_cast<long>(ranks); }
   std::string causes_name() const { return RankRow::ranks_name(causes_first, causes_ranks); }
 };
@@ -114,8 +115,8 @@ class Analysis {
  public:
   /// Adds a site. `calls` holds all its rows.
   void add(const Calls& calls, const Baseline& baseline);
-  /// Joins the sums of the sites with the processes. `ranks`: of the job; others, which only a damaged profile holds,
-  /// are left out. `sums`: of single ranks, for which they replace those of rows that share ranks.
+  /// Joins the sums of the sites with the processes. `ranks`: size of the job; a damaged profile may hold further
+  /// ranks, which are left out. `sums`: sums of single ranks, which replace the sums of rows of several ranks.
   void finish(const std::vector<Process>& processes, long ranks, const std::vector<RankSums>& sums = {});
 
   const std::vector<Rank>& ranks() const { return ranks_; }  ///< by ascending rank
@@ -131,18 +132,18 @@ class Analysis {
     long ranks = 0;
     double waited = 0, awaited = 0, last = 0, late = 0, calls = 0;
     double sampled = 0;  ///< lateness at the calls of sites with samples
-    Shares excess{};     ///< by which its intervals are longer there, over all calls
+    Shares excess{};     ///< by cause: how much longer the rank's intervals are at these sites, over all calls
     Causes blamed{};
     double computed = 0, computed_by_all = 0;
-    double messages = 0, explained = 0;  ///< of its sampled intervals
-    double transfers = 0;                ///< of each of its ranks, at calls whose ranks are known
+    double messages = 0, explained = 0;  ///< waits for messages in sampled intervals; the part that lateness explains
+    double transfers = 0;                ///< time of transfers per rank, at calls whose ranks are known
   };
   Efficiency efficiency_of(const std::vector<Process>& processes, const std::string* host) const;
   const Sum* sum_of(long rank) const;
   static void add_causes(const Sum& sum, Rank& row);
 
   std::map<long, Sum> sums_;  ///< by the first rank of a row
-  double transfers_ = 0;      ///< of each rank of the job, ranks x ns: at calls whose ranks are not known
+  double transfers_ = 0;      ///< time of transfers at calls whose ranks are not known, in ranks x ns
   long per_row_ = 1, per_sum_ = 1;
   std::vector<Rank> ranks_;
   std::vector<Host> hosts_;

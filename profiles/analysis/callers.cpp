@@ -8,7 +8,7 @@
 namespace latecomer::analysis {
 namespace {
 
-/// The mean over both, with their weights.
+/// The weighted mean of two values.
 double mean_of(double mine, double weight, double others, double others_weight) {
   return weight + others_weight > 0 ? (mine * weight + others * others_weight) / (weight + others_weight) : 0;
 }
@@ -18,7 +18,8 @@ RankRow& row_like(std::vector<RankRow>& rows, const RankRow& like) {
   const auto at = std::ranges::lower_bound(rows, like.rank, {}, &RankRow::rank);
   if (at != rows.end() && at->rank == like.rank) return *at;
   RankRow row;
-  row.rank = like.rank, row.ranks = like.ranks;
+  row.rank = like.rank;
+  row.ranks = like.ranks;
   return *rows.insert(at, row);
 }
 
@@ -30,22 +31,28 @@ void add(Calls& to, const Caller& caller) {
   for (const RankRow& from : caller.ranks) {
     RankRow& row = row_like(to.ranks, from);
     row.offset = mean_of(row.offset, to.patterns, from.offset, caller.patterns);
-    row.last += from.last, row.waited += from.waited, row.awaited += from.awaited, row.before.add(from.before);
+    row.last += from.last;
+    row.waited += from.waited;
+    row.awaited += from.awaited;
+    row.before.add(from.before);
   }
-  to.calls += caller.calls, to.patterns += caller.patterns, to.waited += caller.waited;
+  to.calls += caller.calls;
+  to.patterns += caller.patterns;
+  to.waited += caller.waited;
 }
 
 std::vector<CallerNode> group(const Site& site, const std::vector<const Caller*>& callers, std::size_t level) {
   std::map<std::string, std::vector<const Caller*>> by_frame;
   for (const Caller* caller : callers) {
     const auto& frames = caller->frames;
-    if (level > 0 && frames.size() <= level) continue;                              // nothing is known above this frame
+    if (level > 0 && frames.size() <= level) continue;                              // the profile has no frame above
     by_frame[frames.size() > level ? place(frames[level]) : ""].push_back(caller);  // calls in one line are one caller
   }
   std::vector<CallerNode> out;
   for (const auto& [key, same] : by_frame) {
     CallerNode& node = out.emplace_back();
-    node.figures.op = site.op, node.figures.comm_size = site.comm_size;
+    node.figures.op = site.op;
+    node.figures.comm_size = site.comm_size;
     for (const Caller* caller : same) add(node.figures, *caller);
     if (key.empty()) continue;
     node.frame = &same.front()->frames[level];

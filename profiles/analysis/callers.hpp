@@ -14,7 +14,7 @@ namespace latecomer::analysis {
 struct CallerNode {
   const Frame* frame = nullptr;  ///< nullptr: the caller is not known
   Calls figures;
-  std::vector<CallerNode> callers;  ///< its own, longest wait first
+  std::vector<CallerNode> callers;  ///< callers of this caller, longest wait first
 
   std::string place() const { return frame ? analysis::place(*frame) : "other callers"; }
 };
@@ -22,11 +22,11 @@ struct CallerNode {
 /// The most callers of one function in the details of a site.
 inline constexpr std::size_t kMostCallers = 12;
 
-/// The callers of a site, longest wait first. Empty if the profile names none. They refer to the site.
+/// The callers of a site, longest wait first. Empty if the profile names none. The result refers to the site.
 std::vector<CallerNode> callers_of(const Site& site);
 
-/// The callers that a site serves: the innermost that are several. Wrappers may call each other, so a single caller
-/// stands for its own callers. The outermost known callers if there is only one all along.
+/// The callers that a site serves: the innermost level that has several callers. Wrappers may call each other, so a
+/// level with a single caller is passed over. If each level has a single caller, the outermost one.
 const std::vector<CallerNode>& served(const std::vector<CallerNode>& callers);
 
 /// Whether these are several callers.

@@ -14,14 +14,15 @@ void Intervals::add(const Intervals& o) {
   if (o.stand_for <= 0 || all <= 0) return;
   for (const auto& [key, field] : kIntervalKeys)
     this->*field = (this->*field * stand_for + o.*field * o.stand_for) / all;
-  // A rank that one side does not name was not waited for there.
+  // If one side does not name a peer, that side did not wait for it.
   std::map<long, double> waits;
   for (const Peer& p : peers) waits[p.rank] += p.waited * stand_for / all;
   for (const Peer& p : o.peers) waits[p.rank] += p.waited * o.stand_for / all;
   peers.clear();
   for (const auto& [rank, waited] : waits) peers.push_back({rank, waited});
   std::stable_sort(peers.begin(), peers.end(), [](const Peer& a, const Peer& b) { return a.waited > b.waited; });
-  samples += o.samples, stand_for = all;
+  samples += o.samples;
+  stand_for = all;
 }
 
 std::string RankRow::ranks_name(long first, long ranks) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The figures of a call site, of its callers and of its ranks, as the analysis takes them from a profile.
+// The figures of a call site, of its callers and of its ranks, as the analysis reads them from a profile.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Intervals {
   double stand_for = 0;  ///< intervals that the samples stand for
   double wall = 0, collectives = 0, messages = 0, io = 0, computing = 0, kernel = 0, runnable = 0, blocked = 0;
   double faults = 0, preempted = 0, page_faults = 0, threads = 0;
-  /// A rank whose messages were waited for, and how long, as a mean in nanoseconds.
+  /// A rank whose messages the row's rank waited for, and the mean wait in nanoseconds.
   struct Peer {
     long rank = 0;
     double waited = 0;
@@ -48,7 +48,7 @@ inline constexpr std::pair<std::string_view, double Intervals::*> kIntervalKeys[
 struct RankRow {
   long rank = 0, ranks = 1;        ///< the first rank, and their number
   double offset = 0, stddev = 0;   ///< of arrivals, from the first arrival of the call, ns
-  double last = 0;                 ///< times that one of them came last
+  double last = 0;                 ///< number of calls in which one of the ranks came last
   double waited = 0, awaited = 0;  ///< sums, ns
   Intervals before;
   /// "7", or "12-14".
@@ -59,29 +59,29 @@ struct RankRow {
   static std::string ranks_named(long first, long ranks);
 };
 
-/// What a site, or one of its callers, has in common.
+/// The figures that a site and each of its callers have.
 struct Calls {
   std::string op;
   double comm_size = 0;
-  double calls = 0;                      ///< of the whole communicator
-  double patterns = 0;                   ///< those with records of all ranks
+  double calls = 0;                      ///< calls of the whole communicator, not of each rank
+  double patterns = 0;                   ///< calls with records of all ranks
   double waited = 0;                     ///< time that ranks waited, summed, ns
   std::optional<double> bytes;           ///< mean
   double imbalance = 0, after_last = 0;  ///< means, ns
-  double after_last_sum = 0;             ///< of all patterns, ns
-  Intervals before;                      ///< of all ranks
-  std::vector<RankRow> ranks;            ///< by ascending rank; not all of them in large jobs
-  std::size_t rows = 0;                  ///< with those that were left out
+  double after_last_sum = 0;             ///< sum over `patterns`, ns
+  Intervals before;                      ///< mean over all ranks
+  std::vector<RankRow> ranks;            ///< by ascending rank; in large jobs only the most important rows
+  std::size_t rows = 0;                  ///< number of rows in the profile
 
   /// nullptr: no row holds the rank.
   const RankRow* row_of(long rank) const;
   /// The row that others waited for most; nullptr: no rows.
   const RankRow* most_awaited() const;
-  /// The row that came last most often; nullptr: none did.
+  /// The row that came last most often; nullptr: no row came last.
   const RankRow* most_often_last() const;
   /// The rows with the greatest mean offset.
   std::vector<const RankRow*> latest(std::size_t most) const;
-  /// The ranks that came last most often, with their share of `patterns`: "3 (78%), 1 (12%)"; "-" if none did.
+  /// The ranks that came last most often, with their share of `patterns`: "3 (78%), 1 (12%)"; "-": no rank came last.
   std::string last_ranks(std::size_t most) const;
 };
 

@@ -32,7 +32,7 @@ std::string short_name(std::string name) {
   for (const auto& [begin, text] :
        {std::pair<std::string_view, std::string_view>{"(anonymous namespace)", "{}"}, {"[abi:cxx11]", ""}})
     for (std::size_t at; (at = name.find(begin)) != std::string::npos;) name.replace(at, begin.size(), text);
-  // Copies that the compiler made of a function.
+  // Suffixes of copies that the compiler made of a function.
   if (const auto clone = name.find(" [clone"); clone != std::string::npos) name.resize(clone);
   for (const std::string_view copy : {".isra", ".constprop", ".part", ".cold", ".lto_priv", ".localalias"})
     if (const auto at = name.find(copy); at != std::string::npos && at > 0) name.resize(at);
@@ -46,7 +46,10 @@ std::string short_name(std::string name) {
         c == 'o' && rest.starts_with(kOperator) && !std::isalnum(last) && last != '_' && rest.size() > 8 &&
         !std::isalnum(rest[8]) && rest[8] != '_') {
       const std::size_t length = kOperator.size() + operator_length(rest.substr(kOperator.size()));
-      if (depth == 0) kept = out.size(), out += rest.substr(0, length);
+      if (depth == 0) {
+        kept = out.size();
+        out += rest.substr(0, length);
+      }
       i += length - 1;
     } else if (c == '<' || c == '(') {
       ++depth;
@@ -61,7 +64,7 @@ std::string short_name(std::string name) {
     if (out.ends_with(word)) out.resize(out.size() - word.size());
   // A template's name begins with the type of its result.
   out = out.substr(out.rfind(' ', kept == std::string::npos ? kept : std::max<std::size_t>(kept, 1) - 1) + 1);
-  // Of a long name, the innermost scopes remain.
+  // Keep the innermost scopes of a long name.
   constexpr std::size_t kLong = 60;
   for (std::size_t at;
        out.size() > kLong && (at = out.find("::", out.starts_with("...::") ? 5 : 0)) != std::string::npos;)

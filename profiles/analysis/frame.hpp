@@ -14,7 +14,7 @@ struct Frame {
   };
   std::string module, build_id, offset;  ///< `offset`: hexadecimal
   Name name;
-  std::string near;                ///< the symbol before the code, of a module that has been stripped
+  std::string near;                ///< in a stripped module: the nearest symbol before the code
   std::vector<Name> inlined_into;  ///< the functions around an inlined one, outwards
 };
 

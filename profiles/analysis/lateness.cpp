@@ -7,7 +7,7 @@
 namespace latecomer::analysis {
 namespace {
 
-/// Parts of less than this share of a time are not followed on. Chosen: a chain of waits has few hops that matter.
+/// The share of a time below which divide() does not follow a wait further. Chosen: few hops of a chain matter.
 constexpr double kLeast = 0.01;
 
 /// The share of a rank's wait that must be for one rank for a chain to name it. Derived: no other rank has as much.
@@ -29,14 +29,18 @@ Cause SiteIntervals::Compared::largest() const {
 }
 
 void Baseline::Sums::add(const Sums& o, double sign) {
-  samples += sign * o.samples, intervals += sign * o.intervals, wall += sign * o.wall;
+  samples += sign * o.samples;
+  intervals += sign * o.intervals;
+  wall += sign * o.wall;
   for (std::size_t k = 0; k < kCauses; ++k) parts[k] += sign * o.parts[k];
 }
 
 Baseline::Sums Baseline::sums_of(const Intervals& before) {
   Sums out{before.samples, before.stand_for, before.wall * before.stand_for, {}};
-  out.parts[computing] = before.computing, out.parts[mpi_wait] = before.messages;
-  out.parts[no_core] = before.runnable, out.parts[blocked] = before.blocked;
+  out.parts[computing] = before.computing;
+  out.parts[mpi_wait] = before.messages;
+  out.parts[no_core] = before.runnable;
+  out.parts[blocked] = before.blocked;
   out.parts[page_faults] = before.page_faults;
   out.parts[system_calls] = std::max(0.0, before.kernel - before.page_faults);
   out.parts[io] = before.io;
@@ -56,12 +60,17 @@ std::optional<SiteIntervals::Compared> SiteIntervals::compare(const RankRow& row
   const Baseline::Sums mine = Baseline::sums_of(row.before);
   Baseline::Sums others = base_.on_time_;
   if (row.before.wall <= base_.mean_wall_) others.add(mine, -1);
-  if (others.samples < enough) others = base_.all_, others.add(mine, -1);
+  if (others.samples < enough) {
+    others = base_.all_;
+    others.add(mine, -1);
+  }
   if (others.samples < enough) return {};
   Compared out;
   out.late_ns = mine.wall / mine.intervals - others.wall / others.intervals;
-  for (std::size_t k = 0; k < kCauses; ++k)
-    out.mine[k] = mine.parts[k] / mine.intervals, out.others[k] = others.parts[k] / others.intervals;
+  for (std::size_t k = 0; k < kCauses; ++k) {
+    out.mine[k] = mine.parts[k] / mine.intervals;
+    out.others[k] = others.parts[k] / others.intervals;
+  }
   return out;
 }
 
@@ -75,9 +84,9 @@ std::vector<SiteIntervals::Peer> SiteIntervals::peers(const RankRow& row) const 
     if (const RankRow* there = calls_.row_of(p.rank); there && there != &row)
       if (const auto compared = compare(*there)) {
         peer.row = there;
-        // The parts of a rank on time vary, too. They explain a wait only if most of it lies in them. Ranks leave a
-        // collective at different times, so a wait may be longer than the interval of the awaited rank: then both
-        // ranks' lateness on arrival counts.
+        // Intervals of ranks on time vary, too. So the excess of a peer on time explains a wait only if it covers most
+        // of it. Ranks leave a collective at different times, so a wait may be longer than the interval of the peer.
+        // Then compare the lateness of both ranks on arrival.
         const double excess = compared->all_excess();
         if (compared->late_ns > 0 || excess >= kMostly * peer.waited) peer.explained = excess;
         if (compared->late_ns > 0 && row.offset > 0)
@@ -98,8 +107,12 @@ SiteIntervals::Chain SiteIntervals::follow(const RankRow& row) const {
     Peer most;
     for (const Peer& p : peers(last))
       if (std::pair(p.explained, p.waited) > std::pair(most.explained, most.waited)) most = p;
-    const auto ends = [&](ChainEnd end) { return chain.end = end, chain.peer = most.rank, chain; };
-    // The ranks on time also wait for transfers, so only the excess must lie with one rank.
+    const auto ends = [&](ChainEnd end) {
+      chain.end = end;
+      chain.peer = most.rank;
+      return chain;
+    };
+    // Ranks on time wait for transfers, too. So only the excess of the wait must be for one rank.
     const double excess = compared->excess(mpi_wait);
     if (most.waited < kMostly * excess) return ends(ChainEnd::several);
     if (!most.row) return ends(ChainEnd::unsampled);
@@ -125,7 +138,8 @@ void SiteIntervals::divide(const RankRow& row, double amount, double least, std:
       for (const Peer& p : waits) {
         const double moved = per * p.explained;
         if (moved < least || std::find(path.begin(), path.end(), p.row) != path.end()) continue;
-        divide(*p.row, moved, least, path, note), left -= moved;
+        divide(*p.row, moved, least, path, note);
+        left -= moved;
       }
       path.pop_back();
     }
@@ -136,7 +150,7 @@ void SiteIntervals::divide(const RankRow& row, double amount, double least, std:
 void SiteIntervals::divide(const RankRow& row, double amount, const Note& note) const {
   const auto compared = compare(row);
   const double longer = compared ? compared->all_excess() : 0;
-  // What an interval does not show comes from an earlier collective.
+  // The lateness that the interval does not show began before an earlier collective.
   const double shown = row.offset > 0 ? std::min(1.0, longer / row.offset) : 1;
   if (shown < 1) note(row.rank, kCauses, amount * (1 - shown));
   std::vector<const RankRow*> path;
@@ -145,7 +159,7 @@ void SiteIntervals::divide(const RankRow& row, double amount, const Note& note) 
 
 bool own_threads_run(const Intervals& intervals, double cores) {
   if (intervals.samples <= 0 || cores < 1) return false;
-  // Beyond what the process's other cores can give them, the threads take the time of the rank's own core.
+  // Threads that use more time than the other cores of the process offer take the core of the rank.
   return intervals.threads > (cores - 1) * intervals.wall + 0.5 * intervals.runnable;
 }
 

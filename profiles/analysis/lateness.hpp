@@ -17,7 +17,7 @@ namespace latecomer::analysis {
 
 /// The parts of an interval that may make a rank late.
 enum Cause : std::size_t { computing, mpi_wait, no_core, blocked, page_faults, system_calls, io, kCauses };
-/// By Cause; the last one is what no part explains.
+/// Names by Cause; the last one is for time that no cause explains.
 struct CauseName {
   std::string_view key, title;
 };
@@ -40,14 +40,14 @@ enum class ChainEnd {
   cycle,      ///< the rank's peer stands in the chain already
 };
 
-/// The least samples of an interval for a cause: the mean of fewer says little. Of a site with few calls, two thirds:
-/// what the others were can then change no sentence about most of the time.
+/// The fewest samples for which a report names a cause, because the mean of fewer samples is uncertain. For a site with
+/// few calls, samples of two thirds of the calls are enough: the other calls cannot change what takes most of the time.
 inline constexpr double kFewSamples = 5;
 inline double enough_samples(const Calls& calls) {
   return std::min(kFewSamples, std::max(1.0, std::ceil(calls.calls * 2 / 3)));
 }
 
-/// What the intervals of all ranks of a site have in common. Rows that a report leaves out count, too.
+/// Sums of the intervals of all ranks of a site, to compare each rank with. Includes rows that a report leaves out.
 class Baseline {
  public:
   Baseline() = default;
@@ -71,10 +71,10 @@ class SiteIntervals {
  public:
   SiteIntervals(const Calls& calls, const Baseline& baseline) : calls_(calls), base_(baseline) {}
 
-  /// Per interval and part, nanoseconds of a rank, and of the others: the mean of those whose interval is no longer
-  /// than the mean of all ranks.
+  /// Nanoseconds per interval and part, of a rank and of the ranks on time. A rank is on time if its mean interval is
+  /// no longer than the mean of all ranks.
   struct Compared {
-    double late_ns = 0;  ///< by which the rank's interval is longer
+    double late_ns = 0;  ///< how much longer the rank's interval is
     Shares mine{}, others{};
     double excess(std::size_t part) const { return mine[part] > others[part] ? mine[part] - others[part] : 0; }
     double all_excess() const;
@@ -83,11 +83,11 @@ class SiteIntervals {
   /// Empty: fewer than enough_samples() intervals were sampled.
   std::optional<Compared> compare(const RankRow& row) const;
 
-  /// The ranks that the row's rank waited for, with nanoseconds per interval of the wait that their own lateness
-  /// explains. The rest is the time of transfers.
+  /// The ranks whose messages the row's rank waited for. `explained`: nanoseconds of the wait per interval that the
+  /// lateness of the peer explains. The rest of the wait is the time of transfers.
   struct Peer {
     long rank = 0;
-    const RankRow* row = nullptr;  ///< nullptr: not kept or not sampled
+    const RankRow* row = nullptr;  ///< nullptr: the row was left out or has no samples
     double waited = 0, explained = 0;
   };
   std::vector<Peer> peers(const RankRow& row) const;
@@ -95,13 +95,13 @@ class SiteIntervals {
   struct Chain {
     std::vector<const RankRow*> rows;  ///< from the late rank to the end
     ChainEnd end = ChainEnd::own;
-    long peer = -1;  ///< the rank that the last one waits for, where the chain ends before it
+    long peer = -1;  ///< the rank that the last rank of the chain waits for, if the chain does not reach it
   };
   Chain follow(const RankRow& row) const;
 
-  /// Divides `amount`, a time that others waited for the row's rank, by the parts of its lateness. The share of
-  /// mpi_wait moves on to the ranks that are late themselves. Calls note(first rank of a row, cause, amount); cause
-  /// kCauses: unexplained.
+  /// Divides `amount`, a time that others waited for the row's rank, among the causes of its lateness. The share of
+  /// mpi_wait goes to the ranks that it waited for, if these were late. Calls note(first rank of a row, cause, amount);
+  /// cause kCauses: unexplained.
   using Note = std::function<void(long first, std::size_t cause, double amount)>;
   void divide(const RankRow& row, double amount, const Note& note) const;
 
@@ -113,8 +113,8 @@ class SiteIntervals {
   const Baseline& base_;
 };
 
-/// Whether the rank waits for a core because its own other threads use those of its process. `cores`: that the
-/// process may use.
+/// Whether the rank waits for a core because other threads of its process use the cores of the process. `cores`: the
+/// number of cores that the process may use.
 bool own_threads_run(const Intervals& intervals, double cores);
 
 }  // namespace latecomer::analysis

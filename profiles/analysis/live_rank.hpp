@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the ranks of a job are, or where they were when they were seen last. This file must not judge what it holds.
+// The position of each rank of a job: the call that it is in, now or when a look saw it last. This file must not judge.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,28 @@ namespace latecomer::analysis {
 struct LiveRank {
   std::string host, output;  ///< `output`: absolute path of the profile, which names the job
   int pid = 0, rank = -1, ranks = 0;
-  std::uint64_t started = 0;  ///< of the process
+  std::uint64_t started = 0;  ///< start of the process, as in /proc
   std::uint64_t job = 0;      ///< Contribution::job_key
   std::uint64_t communicator = 0, n = 0, site = 0;
   std::int64_t bytes = -1, since = 0, message = 0;
   int root = -1, comm_size = 0, op = 0, inside = 0;
   char state = '?';  ///< as in /proc; 'X': the process is gone; '?': not known
-  /// The same when the process was last seen alive. 'X': it was gone while others of the job lived.
+  /// The state when the process was last seen alive. 'X': the process was gone while others of the job lived.
   char alive = '?';
-  /// CLOCK_MONOTONIC of its host when it was last seen alive, as `since` and `message`. 0: never.
+  /// CLOCK_MONOTONIC of its host when the process was last seen alive, as `since` and `message`. 0: never.
   std::int64_t looked = 0;
   std::uint64_t copy = 0;     ///< number of the copy; 0: read directly
-  double copy_age_s = 0;      ///< of the copy, by the clocks of both hosts
-  std::int64_t watched = -1;  ///< time over which looks have seen it in its place; -1: there was one look only
-  bool moves = false;         ///< its place differs between looks
-  bool stale = false;         ///< two looks have seen the same copy, so nothing is known of the present
+  double copy_age_s = 0;      ///< age of the copy, by the clocks of both hosts
+  std::int64_t watched = -1;  ///< time over which looks have seen the rank in one call; -1: there was one look only
+  bool moves = false;         ///< the rank was in different calls in two looks
+  bool stale = false;         ///< two looks have seen the same copy, so the present position is unknown
   std::vector<std::pair<std::uint64_t, Frame>> frames;  ///< by site, without names
 
   bool same_place(const LiveRank& o) const {
     return communicator == o.communicator && n == o.n && inside == o.inside && message == o.message;
   }
   bool same_process(const LiveRank& o) const { return rank == o.rank && pid == o.pid && started == o.started; }
-  /// In a collective or in another MPI call that waits.
+  /// Whether the rank is in a collective or in another MPI call that waits.
   bool waits() const { return inside == 1 || message != 0; }
 };
 
@@ -48,7 +48,7 @@ struct LiveState {
   bool ended = false;                     ///< the state is the last one of a job, and not that of this moment
 };
 
-/// A rank that looks have seen in one place for this time stands still. Chosen: longer than most calls take.
+/// A rank stands still if looks have seen it in the same call for this time. Chosen: longer than most calls take.
 inline constexpr std::int64_t kStandsStill_ns = 1'000'000'000;
 
 }  // namespace latecomer::analysis

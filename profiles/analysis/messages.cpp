@@ -9,7 +9,8 @@ namespace {
 
 /// The share of a rank's wait that must be for one rank for a chain to name it. Derived: no other rank has as much.
 constexpr double kMostMessages = 0.5;
-/// A profile that names eight ranks may have left out others. Each sum is then too long by an eighth of all at most.
+/// A profile that names eight peers of a rank may have left out others. Then each wait may be too long, by at most an
+/// eighth of the sum of all.
 bool may_lack(const Rank& rank) { return rank.peers.size() >= 8; }
 double least_share(const Rank& rank) { return kMostMessages + (may_lack(rank) ? 0.125 : 0); }
 
@@ -20,8 +21,8 @@ const Rank* find(const std::vector<Rank>& ranks, long number) {
   return at != ranks.end() && at->first == number && at->wall > 0 ? &*at : nullptr;
 }
 
-/// The rank that `rank` waits for, for so much of `time`. A call that completes several messages waits for all their
-/// ranks at once: the one that waits least itself is what the others wait for, too.
+/// The rank for which `rank` waits during a large part of `time`. A call that completes several messages waits for all
+/// senders at once. Then the result is the sender that waits least itself, since the other senders wait for it, too.
 template <typename Leaves>
 const Rank* next_of(const std::vector<Rank>& ranks, const Rank& rank, double time, Leaves leaves_out) {
   const Rank* next = nullptr;
@@ -48,9 +49,9 @@ bool longer_for(const Rank& rank, const Rank& other) {
   return waited(rank, other.first) > waited(other, rank.first);
 }
 
-/// The rank that `rank` waits for, apart from ranks that wait longer for it. What is left of its waits has to be a
-/// quarter of them: half of the least share of one rank. Where calls waited for several ranks at once, the sums do not
-/// say what is left.
+/// The rank that `rank` waits for, if ranks are left out that wait longer for `rank`. The remaining waits must be a
+/// quarter of all its waits: half of the least share of one rank. If calls waited for several ranks at once, the sums
+/// do not tell the remaining waits.
 const Rank* next_apart(const std::vector<Rank>& ranks, const Rank& rank) {
   double left = rank.times.messages, sum = 0;
   const auto in_turn = [&](const Intervals::Peer& peer) {
@@ -80,8 +81,9 @@ std::optional<MessageChain> follow_messages(const std::vector<Rank>& ranks) {
   const auto known = [&](const Rank* rank) { return std::ranges::find(chain.ranks, rank) != chain.ranks.end(); };
   bool apart = false;
   for (const Rank* rank = &*most; rank && !known(rank);) {
-    chain.ranks.push_back(rank), chain.apart.push_back(apart);
-    // A rank that waits half as long itself as the rank before it does something else meanwhile.
+    chain.ranks.push_back(rank);
+    chain.apart.push_back(apart);
+    // A rank that waits half as long as the rank before is late for another reason, so the chain ends there.
     if (chain.ranks.size() > 1 &&
         share(*rank, &Times::messages) < 0.5 * share(*chain.ranks[chain.ranks.size() - 2], &Times::messages)) {
       explain(ranks, chain);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Follows the waits for messages, summed over the whole run, from the rank that waits most to the rank that they come
-// from. It writes no sentences.
+// Follows the waits for messages, summed over the whole run, from the rank that waits most to the rank that causes
+// them. It writes no sentences.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,16 @@
 namespace latecomer::analysis {
 
 struct MessageChain {
-  /// The first one spends the largest share of its time in messages. Each waits mostly for the next one.
+  /// The first rank spends the largest share of its time in messages. Each rank waits mostly for the next one.
   std::vector<const Rank*> ranks;
-  /// [ranks] Whether the rank before waits mostly for this one only apart from ranks that wait longer for it.
+  /// [ranks] Whether the rank before waits mostly for this rank only if ranks are left out that wait longer for it.
   std::vector<bool> apart;
-  /// What the last rank does longer than the others, which explains most of the waits. Empty: the last rank also waits
-  /// for messages, or nothing explains them.
+  /// The part of its time by which the last rank takes longer than the others, if it explains most of the waits. Empty:
+  /// the last rank also waits for messages, or no part explains the waits.
   std::optional<LongerPart> longer;
 };
 
-/// Empty: no rank waits for messages. The ranks are those of the argument.
+/// Empty: no rank waits for messages. The result refers to `ranks`.
 std::optional<MessageChain> follow_messages(const std::vector<Rank>& ranks);
 
 }  // namespace latecomer::analysis

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The job, the call sites and the communicators of a profile, as every output takes them. Times are nanoseconds.
+// The job, the call sites and the communicators of a profile, as every output uses them. Times are nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -25,24 +25,24 @@ struct Job {
   std::size_t hosts = 0;
   double wall = 0;
   std::optional<std::pair<double, double>> promised;  ///< the gain that the policy promises: shares of the run time
-  /// What an earlier run had learned; the file is "" if the policy names none.
+  /// How the job used the results of an earlier run; the file is "" if the policy names none.
   struct History {
-    std::string file, why_not;  ///< why_not: why none of its plan was used, or ""
-    double calls = 0;           ///< that its winners served
+    std::string file, why_not;  ///< why_not: why the job did not use the plan of the earlier run, or ""
+    double calls = 0;           ///< calls that the earlier run's winners served
   } history;
-  /// The first collective of several ranks: what they wait for there is the set-up of the program.
+  /// The first collective of several ranks. The ranks wait there for the set-up of the program.
   struct FirstCall {
-    double waited = 0, awaited = 0;  ///< sum over the ranks, and of it for `rank`
-    long rank = -1;                  ///< the most awaited one
+    double waited = 0, awaited = 0;  ///< waits of all ranks; the part of them that was for `rank`
+    long rank = -1;                  ///< the rank that the others waited for most
   } first_call;
-  /// Of all ranks: the time in which the profile knows their waits. At least 1 ns.
+  /// The time of all ranks in which the profile knows their waits. At least 1 ns.
   double rank_time() const { return covered > 0 ? covered : wall * ranks > 1 ? wall * ranks : 1; }
 };
 
 struct Histogram {
   std::vector<double> edges, counts;
   double mean = 0, max = 0;
-  /// The bounds that the buckets set to a quantile.
+  /// The edges of the bucket that holds a quantile.
   std::pair<double, double> bounds(double quantile) const;
 };
 
@@ -56,8 +56,8 @@ struct Dispatch {
 struct Decision {
   std::string algorithm, reason, predictor;
   double bytes = -1, calls = 0;  ///< `bytes` -1: any size
-  std::optional<int> last_rank;  ///< of the forecast
-  double spread = 0, error = 0;  ///< of the forecast
+  std::optional<int> last_rank;  ///< rank that comes last in the forecast
+  double spread = 0, error = 0;  ///< first to last arrival in the forecast; error of the forecast
   std::optional<double> predicted, native_predicted, measured, native_measured;
 };
 
@@ -65,10 +65,10 @@ struct Decision {
 struct PatternSource {
   std::string name;
   double calls = 0;
-  std::optional<double> error;  ///< per rank
+  std::optional<double> error;  ///< mean error of the pattern per rank, ns
 };
 
-/// One way that leads to a site. `ranks` holds the longest awaited ranks only.
+/// One caller of a site, with all frames above it. `ranks` holds the longest awaited ranks only.
 struct Caller : Calls {
   std::vector<Frame> frames;  ///< innermost first; empty: not known
 };
@@ -83,7 +83,7 @@ struct RankCell {
 /// and those that others waited for most.
 struct Site : Calls {
   std::string id;
-  std::size_t index = 0;      ///< its place in the file
+  std::size_t index = 0;      ///< index of the site in the file
   std::vector<Frame> frames;  ///< innermost first; at least one
   Baseline baseline;
   double rank_calls = 0, rested = 0, divergent = 0;
@@ -93,8 +93,8 @@ struct Site : Calls {
   std::vector<Decision> decisions;
   std::vector<PatternSource> sources;
   std::vector<Caller> callers;
-  std::vector<double> offsets_ns, stddevs_ns;  ///< of all rows, if they were asked for
-  std::vector<RankCell> cells;                 ///< of all rows, if they were asked for
+  std::vector<double> offsets_ns, stddevs_ns;  ///< figures of all rows, if the reader was asked for them
+  std::vector<RankCell> cells;                 ///< figures of all rows, if the reader was asked for them
 
   std::string place() const { return analysis::place(frames); }
   /// The number of calls outside idle epochs, which the mean imbalance covers.
@@ -108,7 +108,7 @@ struct Communicator {
   std::string members;                                          ///< "0-3"
   int ranks = 0;                                                ///< 0: all groups beyond the limit of the profile
   double calls = 0, waited = 0, imbalance = 0, after_last = 0;  ///< the last two are means
-  profiles::Share share;                                        ///< of the time of all ranks that `waited` takes
+  profiles::Share share;                                        ///< `waited` as a share of the time of all ranks
 };
 
 }  // namespace latecomer::analysis

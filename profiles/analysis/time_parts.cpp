@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Divides the time inside collectives by the waits, and names the rest.
+// Divides the time inside collectives into waits and the rest, and names the parts.
 #include "profiles/analysis/time_parts.hpp"
 
 #include <algorithm>
@@ -12,7 +12,9 @@ std::array<TimePart, kTimeParts> time_parts() {
   std::size_t n = 0;
   for (const TimeColumn& c : kTimeColumns)
     if (c.value != &Times::collectives) out[n++] = {c.title, c.meaning};
-  out[n] = kWaits, out[n + 1] = kAfterLast, out[n + 2] = kOther;
+  out[n] = kWaits;
+  out[n + 1] = kAfterLast;
+  out[n + 2] = kOther;
   return out;
 }
 

@@ -13,7 +13,10 @@ std::optional<LongerPart> longer_part(const std::vector<Rank>& ranks, const Rank
     if (part == without) continue;
     double others = 0, count = 0;
     for (const Rank& other : ranks)
-      if (&other != &rank && other.wall > 0) others += other.times.*part / other.wall, ++count;
+      if (&other != &rank && other.wall > 0) {
+        others += other.times.*part / other.wall;
+        ++count;
+      }
     if (count == 0) return {};
     others /= count;
     const double mine = rank.times.*part / rank.wall;

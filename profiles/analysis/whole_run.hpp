@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds what a rank does longer than the others over the whole run. The times of all processes are known without a
-// sample. It writes no sentences.
+// Finds the part of its time by which a rank takes longer than the others over the whole run. These times are measured,
+// not sampled. It writes no sentences.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,12 @@ namespace latecomer::analysis {
 
 struct LongerPart {
   std::size_t part = 0;         ///< in kTimeColumns
-  double mine = 0, others = 0;  ///< its shares of the time of the rank, and of the others as a mean
+  double mine = 0, others = 0;  ///< share of this part in the rank's time; mean of the shares in the others' times
 };
 
-/// The part of the rank's time that exceeds the mean of the other ranks most, by at least that share of the time.
-/// `without`: a part that is no answer. Empty: no part does, or the times of the rank or of all others are not known.
+/// The part of the rank's time whose share exceeds the mean share of the other ranks most, by at least `least`.
+/// `without`: a part to leave out. Empty: no part exceeds it so much, or the times of the rank or of all others are
+/// unknown.
 std::optional<LongerPart> longer_part(const std::vector<Rank>& ranks, const Rank& rank, double Times::*without,
                                       double least);
 

@@ -53,10 +53,10 @@ inline constexpr Launcher kLaunchers[] = {
     {"openmpi", "Open MPI", "mpiexec.openmpi mpirun.openmpi mpirun mpiexec orterun prterun prun",
      "libopen-rte libopen-pal libprrte", true, "-n -np -c",
      "-H -host -hostfile -machinefile -default-hostfile -x -N -npernode -npersocket -map-by -bind-to -rank-by "
-     "-rankfile "
-     "-rf -cf -cartofile -cpu-set -cpu-list -slot-list -cpus-per-proc -cpus-per-rank -ppr -wd -wdir -path -prefix -am "
-     "-tune -app -output-filename -preload-files -xterm -xml-file -stdin -max-restarts -max-vm-size -timeout "
-     "-launch-agent -debugger -hnp -report-uri -report-pid -report-events -ompi-server -server-wait-time -personality",
+     "-rankfile -rf -cf -cartofile -cpu-set -cpu-list -slot-list -cpus-per-proc -cpus-per-rank -ppr -wd -wdir -path "
+     "-prefix -am -tune -app -output-filename -preload-files -xterm -xml-file -stdin -max-restarts -max-vm-size "
+     "-timeout -launch-agent -debugger -hnp -report-uri -report-pid -report-events -ompi-server -server-wait-time "
+     "-personality",
      "-mca -gmca", "-quiet -verbose", Launcher::Hands::word, "-x", true, "OMPI_COMM_WORLD_RANK",
      "OMPI_COMM_WORLD_SIZE"},
     {"", "Slurm's srun", "srun", "", false, "-n --ntasks",

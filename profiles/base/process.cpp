@@ -37,7 +37,8 @@ ProcessState process_state(int pid) {
   // field 20, the start is field 22.
   const char* at = read_begin(path, text, sizeof text) > 0 ? std::strrchr(text, ')') : nullptr;
   if (!at || at[1] != ' ') return out;
-  out.exists = true, out.state = at[2];
+  out.exists = true;
+  out.state = at[2];
   at += 2;
   long threads = 0;
   for (int field = 3; field < 22 && at; ++field) {
@@ -56,7 +57,8 @@ ProcessId process_id(int pid) {
     out.kernel = core::fnv1a(std::string_view(boot, size));
   struct stat info {};
   if (stat("/proc/self/ns/pid", &info) == 0) out.pid_namespace = static_cast<std::uint64_t>(info.st_ino);
-  out.pid = pid, out.started = process_state(pid).started;
+  out.pid = pid;
+  out.started = process_state(pid).started;
   return out;
 }
 

@@ -108,7 +108,9 @@ bool make(const std::string& path, int expected, std::string_view build) {
   if (head) {
     new (head) RoomHead{};
     std::memcpy(head->magic, kMagic, sizeof kMagic);
-    head->version = kVersion, head->expected = expected, head->maker = this_process();
+    head->version = kVersion;
+    head->expected = expected;
+    head->maker = this_process();
     build.copy(head->build, sizeof head->build - 1);
     munmap(head, size);
     made = link(unfinished.c_str(), path.c_str()) == 0;

@@ -33,7 +33,10 @@ std::string human_bytes(double bytes) {
   char text[32];
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   int unit = 0;
-  while (bytes >= 1024 && unit < 4) bytes /= 1024, ++unit;
+  while (bytes >= 1024 && unit < 4) {
+    bytes /= 1024;
+    ++unit;
+  }
   std::snprintf(text, sizeof text, bytes == static_cast<double>(static_cast<long>(bytes)) ? "%.0f %s" : "%.1f %s",
                 bytes, kUnits[unit]);
   return text;

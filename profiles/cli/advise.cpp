@@ -87,7 +87,10 @@ core::Result<core::Forecast> forecast_of(const Site& site, int ranks) {
   for (const double deviation : site.stddevs_ns)
     out.error = std::max(out.error, static_cast<core::Nanoseconds>(std::clamp(kAbsolute * deviation, 0.0, kLongest)));
   const auto first = *std::min_element(out.offsets.begin(), out.offsets.end());
-  for (auto& o : out.offsets) o -= first, out.spread = std::max(out.spread, o);
+  for (auto& o : out.offsets) {
+    o -= first;
+    out.spread = std::max(out.spread, o);
+  }
   if (!out.uncertain()) return out;
   const double imbalance = site.imbalance, calls = site.patterns, after = site.after_last;
   const std::string found =
@@ -155,7 +158,9 @@ core::Result<core::Call> modelled_call(const Site& site) {
   if (site.patterns < core::Learner::kEnough)
     return core::Error{"fewer than " + std::to_string(core::Learner::kEnough) + " calls have records of all ranks"};
   core::Call call;
-  call.op = *op, call.ranks = static_cast<int>(site.comm_size), call.element_bytes = 4;
+  call.op = *op;
+  call.ranks = static_cast<int>(site.comm_size);
+  call.element_bytes = 4;
   call.count = std::max<core::Elements>(
       1, static_cast<core::Elements>(*site.bytes) / 4 / (core::has_blocks(*op) ? call.ranks : 1));
   return call;
@@ -248,7 +253,9 @@ Advice advise_site(const ShowingBySize& showing, const Site& site, const analysi
   const core::Algorithm& algorithm = core::algorithm_at(best.algorithm);
   // The model describes latecomer's schedules. Native is modelled by a stand-in, so prefer its measured time.
   const double measured = native_measured(site, objective), native_ns = measured >= 0 ? measured : candidates.native_ns;
-  out.native_ns = native_ns, out.native_modelled_ns = candidates.native_ns, out.predicted_ns = best.modelled_ns;
+  out.native_ns = native_ns;
+  out.native_modelled_ns = candidates.native_ns;
+  out.predicted_ns = best.modelled_ns;
   if (measured >= 0 && !core::is_forecast(candidates.native_ns, measured))
     return leave(
         "the model does not describe this machine: native modelled " + human_time(candidates.native_ns) +
@@ -260,7 +267,8 @@ Advice advise_site(const ShowingBySize& showing, const Site& site, const analysi
                                (left_out.empty() ? "" : "; left out: " + left_out);
   if (&algorithm == stand_in) return leave("the model predicts no algorithm faster than native's own: " + compared);
   core::Observed observed;
-  observed.arrivals = core::Pattern(forecast->offsets), observed.known = planned;
+  observed.arrivals = core::Pattern(forecast->offsets);
+  observed.known = planned;
   if (const auto* calls = native_calls(site)) observed.native_ns = calls->after_last;
   observed.own_error = own_error(site, algorithm.name);
   core::Parameters parameters;
@@ -277,8 +285,11 @@ Advice advise_site(const ShowingBySize& showing, const Site& site, const analysi
                  " of a call it is too little for a different rounding of results: " + compared);
   if (best.modelled_ns > core::kWorthTrying * native_ns)
     return leave("the measured native is as fast as the best algorithm in the model: " + compared);
-  out.gain = gain, out.factor = best.modelled_ns / candidates.native_ns;
-  out.algorithm = algorithm.name, out.segments = best.segments, out.background = algorithm.background;
+  out.gain = gain;
+  out.factor = best.modelled_ns / candidates.native_ns;
+  out.algorithm = algorithm.name;
+  out.segments = best.segments;
+  out.background = algorithm.background;
   out.reason = "rank " + std::to_string(forecast->last()) + " comes last, " +
                human_time(static_cast<double>(forecast->spread)) + " after the first";
   if (!planned)
@@ -314,7 +325,8 @@ int advise_library(const AdviseOptions& o, const AnswerFile* file, const Profile
   for (const Site& site : profile.sites) {
     if (site.comm_size < 2 || site.calls == 0) continue;
     TunedSite& one = sites.emplace_back();
-    one.site = &site, one.parameters.network = network_of(profile, site, network);
+    one.site = &site;
+    one.parameters.network = network_of(profile, site, network);
     one.measured_ns = native_measured(site, objective);
     const auto call = modelled_call(site);
     if (call) one.call = *call;
@@ -373,7 +385,9 @@ int advise(const AdviseOptions& o) {
   core::Gain total;
   for (const Advice& a : all) {
     rows.push_back(json_of(a));
-    total.least += a.gain.least, total.likely += a.gain.likely, total.most += a.gain.most;
+    total.least += a.gain.least;
+    total.likely += a.gain.likely;
+    total.most += a.gain.most;
     if (!a.rule.is_null()) rules.push_back(a.rule);
     if (a.background) policy["background"] = {{"enabled", true}};
   }

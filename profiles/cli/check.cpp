@@ -63,7 +63,9 @@ int check(const std::string& named, bool json) {
         std::printf("%s:%d: %s%s%s%s\n", text.name.c_str(), p.line, kind, p.path.c_str(), p.path.empty() ? "" : ": ",
                     p.message.c_str());
     };
-    print(findings, ""), print(notes, "note: "), print(report.warnings, "warning: ");
+    print(findings, "");
+    print(notes, "note: ");
+    print(report.warnings, "warning: ");
     if (findings.empty())
       std::printf("%s: %s, %zu rules\n", text.name.c_str(), report.warnings.empty() ? "good" : "no mistake",
                   report.policy.rules.size());

@@ -51,8 +51,10 @@ std::vector<const CLI::Option*> named_options(const CLI::App& app) {
 /// The possible values of options, by option name. Every other option takes a file or free text.
 std::map<std::string, std::string> known_values() {
   std::set<std::string> collectives, algorithms{"all"};
-  for (const core::Algorithm& a : core::catalogue())
-    collectives.insert(std::string(core::name_of(a.op))), algorithms.insert(std::string(a.name));
+  for (const core::Algorithm& a : core::catalogue()) {
+    collectives.insert(std::string(core::name_of(a.op)));
+    algorithms.insert(std::string(a.name));
+  }
   return {{"op", joined(collectives)},
           {"algorithm", joined(algorithms)},
           {"network", joined(core::network_presets())},

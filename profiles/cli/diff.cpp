@@ -98,7 +98,10 @@ Row row_of(const Pair& p) {
   double most = 0;
   if (p.after)
     for (const analysis::Decision& d : p.after->decisions)
-      if (d.predicted && d.calls > most) most = d.calls, out.predicted = {d.native_predicted, d.predicted};
+      if (d.predicted && d.calls > most) {
+        most = d.calls;
+        out.predicted = {d.native_predicted, d.predicted};
+      }
   return out;
 }
 
@@ -182,8 +185,8 @@ void print_text(const Profile& a, const Profile& b, const std::vector<Row>& rows
               "after last, mean", "first to last arrival, mean", "called from");
   for (const Row& row : rows) print_row(row);
   std::printf(
-      "\nSites are sorted by change of time spent, largest first. Ignore changes that two "
-      "runs\nof the same program show, too.\n");
+      "\nSites are sorted by change of time spent, largest first. Ignore changes that two runs\n"
+      "of the same program show, too.\n");
 }
 
 int diff(const DiffOptions& o) {

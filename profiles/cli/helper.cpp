@@ -83,7 +83,10 @@ std::string_view Helper::next() {
     if (got < 0 || both[1].revents != 0) throw Abandoned{"a signal came"};
     const ssize_t n = read(from_, buffer_.data(), buffer_.size());
     if (n > 0) return {buffer_.data(), static_cast<std::size_t>(n)};
-    if (n == 0) return check(), std::string_view{};
+    if (n == 0) {
+      check();
+      return std::string_view{};
+    }
   }
 }
 

@@ -26,10 +26,22 @@ constexpr int kVersion = 2;
 /// The numbers of a rank in a copy, by key.
 template <typename Rank, typename Visit>
 void for_each_number(Rank& r, Visit visit) {
-  visit("rank", r.rank), visit("ranks", r.ranks), visit("pid", r.pid), visit("started", r.started);
-  visit("communicator", r.communicator), visit("n", r.n), visit("site", r.site), visit("bytes", r.bytes);
-  visit("since", r.since), visit("message", r.message), visit("looked", r.looked), visit("root", r.root);
-  visit("comm_size", r.comm_size), visit("op", r.op), visit("inside", r.inside), visit("watched", r.watched);
+  visit("rank", r.rank);
+  visit("ranks", r.ranks);
+  visit("pid", r.pid);
+  visit("started", r.started);
+  visit("communicator", r.communicator);
+  visit("n", r.n);
+  visit("site", r.site);
+  visit("bytes", r.bytes);
+  visit("since", r.since);
+  visit("message", r.message);
+  visit("looked", r.looked);
+  visit("root", r.root);
+  visit("comm_size", r.comm_size);
+  visit("op", r.op);
+  visit("inside", r.inside);
+  visit("watched", r.watched);
 }
 
 std::uint64_t nanoseconds_now() {
@@ -52,13 +64,17 @@ void read_one(const std::string& path, std::vector<LiveRank>& out) {
   for (const Json& row : copy.at("ranks")) {
     LiveRank& one = ranks.emplace_back();
     for_each_number(one, [&](const char* key, auto& number) { row.at(key).get_to(number); });
-    one.host = copy.at("host").get<std::string>(), one.output = copy.at("output").get<std::string>();
-    copy.at("job").get_to(one.job), copy.at("number").get_to(one.copy);
+    one.host = copy.at("host").get<std::string>();
+    one.output = copy.at("output").get<std::string>();
+    copy.at("job").get_to(one.job);
+    copy.at("number").get_to(one.copy);
     const auto letter = [&](const char* key) {
       const auto text = row.at(key).get<std::string>();
       return text.size() == 1 ? text[0] : '?';
     };
-    one.state = letter("state"), one.alive = letter("alive"), one.copy_age_s = std::max(0.0, age);
+    one.state = letter("state");
+    one.alive = letter("alive");
+    one.copy_age_s = std::max(0.0, age);
     if (one.op < 0 || !profiles::is_rank_of(one.rank, one.ranks) || one.copy == 0) return;
   }
   if (ranks.empty()) return;
@@ -78,7 +94,8 @@ core::Result<bool> write_live_copy(const std::string& path, const std::vector<Li
     if (rows.size() == kMostCopied) break;
     Json& row = rows.emplace_back();
     for_each_number(one, [&](const char* key, const auto& value) { row[key] = value; });
-    row["state"] = std::string(1, one.state), row["alive"] = std::string(1, one.alive);
+    row["state"] = std::string(1, one.state);
+    row["alive"] = std::string(1, one.alive);
     for (const auto& [site, frame] : one.frames)
       if (frames.size() < kMostFramesCopied && known.insert(site).second)
         frames.push_back(

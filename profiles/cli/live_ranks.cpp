@@ -53,18 +53,31 @@ LiveRank read_file(const std::string& name) {
       file.version == profiles::LiveFile::kVersion && profiles::is_rank_of(file.rank, file.ranks)) {
     const profiles::LiveLine& line = file.line;
     const auto text = [](const char* from, std::size_t size) { return std::string(from, strnlen(from, size)); };
-    out.host = text(file.host, sizeof file.host), out.output = text(file.output, sizeof file.output);
-    out.pid = file.process.pid, out.started = file.process.started, out.job = file.job;
-    out.rank = file.rank, out.ranks = file.ranks;
+    out.host = text(file.host, sizeof file.host);
+    out.output = text(file.output, sizeof file.output);
+    out.pid = file.process.pid;
+    out.started = file.process.started;
+    out.job = file.job;
+    out.rank = file.rank;
+    out.ranks = file.ranks;
     out.inside = line.inside.load(std::memory_order_acquire);
-    out.communicator = line.communicator, out.n = line.n, out.site = line.site, out.bytes = line.bytes;
-    out.since = line.since, out.message = line.message, out.root = line.root, out.comm_size = line.comm_size;
+    out.communicator = line.communicator;
+    out.n = line.n;
+    out.site = line.site;
+    out.bytes = line.bytes;
+    out.since = line.since;
+    out.message = line.message;
+    out.root = line.root;
+    out.comm_size = line.comm_size;
     out.op = line.op;
     const profiles::Life life = profiles::life_of(file.process);
     out.state = life == profiles::Life::ended     ? 'X'
                 : life == profiles::Life::unknown ? '?'  // in another container
                                                   : profiles::process_state(file.process.pid).state;
-    if (out.state != 'X') out.alive = out.state, out.looked = monotonic_ns();
+    if (out.state != 'X') {
+      out.alive = out.state;
+      out.looked = monotonic_ns();
+    }
     const int frames = std::min(file.frames.load(std::memory_order_acquire), profiles::LiveFile::kFrames);
     for (int i = 0; i < frames; ++i)
       out.frames.emplace_back(file.frame[i].site, live_frame(text(file.frame[i].module, sizeof file.frame[i].module),
@@ -81,7 +94,8 @@ void sort_by_rank(std::vector<LiveRank>& ranks) {
 
 analysis::Frame live_frame(const std::string& module, std::uint64_t offset) {
   analysis::Frame frame;
-  frame.module = module, frame.offset = core::hexadecimal(offset);
+  frame.module = module;
+  frame.offset = core::hexadecimal(offset);
   return frame;
 }
 

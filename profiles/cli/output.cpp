@@ -106,7 +106,8 @@ void Output::claim(bool overwrite, bool strict, bool quiet) {
     else if (!claimed->passed_over.empty() && !quiet)
       std::cerr << "latecomer: " << claimed->passed_over << "; the profile is " << shown_path(claimed->output) << "\n";
     if (claimed) here_ = claimed->output;
-    pattern_ = escaped(here_, kGlob), for_ranks_.clear();
+    pattern_ = escaped(here_, kGlob);
+    for_ranks_.clear();
     for (const char c : here_) for_ranks_ += c == '%' ? "%%" : std::string(1, c);
   }
   if (!problem.empty() && strict)

@@ -41,7 +41,9 @@ int clairvoyant(const ClairvoyantOptions& o) {
   if (!round) round = core::parse_duration(o.round);
   if (!round) throw BadUsage("--round: expected seconds, got '" + o.round + "'");
   Problem problem;
-  problem.segments = o.segments, problem.root = o.root, problem.round_ns = *round;
+  problem.segments = o.segments;
+  problem.root = o.root;
+  problem.round_ns = *round;
   problem.arrivals = arrivals->arrivals();
   // What is timed is the generation: messages are counted, not kept.
   std::vector<Message> messages;
@@ -51,7 +53,8 @@ int clairvoyant(const ClairvoyantOptions& o) {
   const std::string wrong = plan(
       problem,
       [&](std::span<const Message> round) {
-        progress.done(), count += static_cast<std::int64_t>(round.size());
+        progress.done();
+        count += static_cast<std::int64_t>(round.size());
         if (!o.time) messages.insert(messages.end(), round.begin(), round.end());
       },
       *known->generate);
@@ -113,13 +116,15 @@ int tree(const TreeArguments& o, const CLI::App& command) {
   if (o.sizes.empty())
     throw BadUsage(
         "plan tree: --sizes is missing: file:PATH with one size per line, or a distribution such as spikes:2000");
-  check_word("--op", o.op, kTreeOps), check_word("--variant", o.variant, kTreeVariants);
+  check_word("--op", o.op, kTreeOps);
+  check_word("--variant", o.variant, kTreeVariants);
   if (o.list_sizes && !o.json) throw BadUsage("--list-sizes: goes with --json");
   if (o.plain && *kind != core::TreeKind::optimal)
     throw BadUsage("--plain: goes with --kind optimal, which has two programs; " + o.kind + " has one");
   core::TreeProblem problem;
   problem.sizes = sizes_named(o.sizes);
-  problem.alpha = numbers("--alpha", o.alpha), problem.beta = numbers("--beta", o.beta),
+  problem.alpha = numbers("--alpha", o.alpha);
+  problem.beta = numbers("--beta", o.beta);
   problem.gamma = numbers("--gamma", o.gamma);
   const auto latency = numbers("--latency", o.latency);
   if (latency.size() != 1) throw BadUsage("--latency: expected one number, got " + std::to_string(latency.size()));
@@ -133,7 +138,7 @@ int tree(const TreeArguments& o, const CLI::App& command) {
   core::TreeOptions options;
   options.form = o.variant == "paper"     ? core::TreeForm::paper
                  : o.variant == "program" ? core::TreeForm::program
-                                          : core::TreeForm::exact,
+                                          : core::TreeForm::exact;
   options.plain = o.plain;
   if (o.root != "best") {
     const auto root = core::parse_integer(o.root);
@@ -153,7 +158,9 @@ int tree(const TreeArguments& o, const CLI::App& command) {
     nlohmann::ordered_json out;
     if (whole(found->cost)) out["cost"] = static_cast<std::int64_t>(found->cost);
     else out["cost"] = found->cost;
-    out["root"] = found->root, out["parent"] = found->parent, out["children"] = found->children,
+    out["root"] = found->root;
+    out["parent"] = found->parent;
+    out["children"] = found->children;
     out["generation_ns"] = spent;
     if (o.list_sizes) out["sizes"] = problem.sizes;
     std::printf("%s\n", profiles::json_text(out).c_str());
@@ -225,8 +232,7 @@ Example:
   trees
       ->add_option("--variant", t->variant,
                    "With --kind optimal: exact is the optimum, paper the equations of Traeff 2019, in which a root at "
-                   "the right end "
-                   "copies last, and program the program of that paper.")
+                   "the right end copies last, and program the program of that paper.")
       ->capture_default_str();
   trees->add_flag("--plain", t->plain, "With --kind optimal: use the cubic program, which checks the quadratic one.");
   trees->add_flag("--time", t->time, "Print only the planning time.");

@@ -28,12 +28,15 @@ bool is_readable_elsewhere(const fs::path& path) {
 PolicyText policy_text(const std::string& verb, const std::string& given) {
   PolicyText out;
   if (const auto first = given.find_first_not_of(kSpace); first != std::string::npos && given[first] == '{') {
-    out.name = "the policy", out.text = given, out.for_ranks = given.substr(first);
+    out.name = "the policy";
+    out.text = given;
+    out.for_ranks = given.substr(first);
     return out;
   }
   auto read = core::read_file(given);
   if (!read) throw BadUsage(verb + ": the policy: " + read.error());
-  out.name = given, out.text = std::move(*read);
+  out.name = given;
+  out.text = std::move(*read);
   const fs::path path = fs::absolute(given);
   if (is_readable_elsewhere(path)) {
     out.for_ranks = path.string();

@@ -46,7 +46,10 @@ std::vector<LiveRank> last_ranks(const std::vector<std::string>& folders, std::u
     const std::string output = live_job(folders.front());
     std::uint64_t youngest = 0;
     for (const LiveRank& one : here)
-      if (one.output == output && one.started >= youngest) job = one.job, youngest = one.started;
+      if (one.output == output && one.started >= youngest) {
+        job = one.job;
+        youngest = one.started;
+      }
   }
   std::map<int, LiveRank> ranks;
   for (LiveRank& one : copies)
@@ -61,7 +64,8 @@ std::vector<LiveRank> last_ranks(const std::vector<std::string>& folders, std::u
   }
   std::vector<LiveRank> out;
   for (auto& [rank, one] : ranks) {
-    one.state = one.alive, one.moves = one.watched >= 0 && one.watched < analysis::kStandsStill_ns;
+    one.state = one.alive;
+    one.moves = one.watched >= 0 && one.watched < analysis::kStandsStill_ns;
     out.push_back(std::move(one));
   }
   return out;

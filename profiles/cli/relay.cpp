@@ -50,8 +50,10 @@ class EndOnSignal {
       _exit(0);
     };
     for (const int signal : {SIGTERM, SIGINT, SIGHUP})
-      if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN)  // nohup ignores some
-        sigaddset(&signals_, signal), sigaction(signal, &end, nullptr);
+      if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) {  // nohup ignores some
+        sigaddset(&signals_, signal);
+        sigaction(signal, &end, nullptr);
+      }
   }
   /// Keeps signals back while `work` runs, so that a copy is complete or absent.
   template <typename Work>
@@ -67,7 +69,8 @@ class EndOnSignal {
   }
   void copy_is(const std::string& folder, const std::string& host) const {
     not_during([&] {
-      folder_ = folder, copy_ = folder + "/" + profiles::live_copy_name(host);
+      folder_ = folder;
+      copy_ = folder + "/" + profiles::live_copy_name(host);
       kept_ = folder + "/" + profiles::last_state_name(host);
     });
   }
@@ -103,7 +106,8 @@ int relay(const RelayOptions& o) {
     if (!opened) {
       const auto checked = profiles::open_snapshot_folder(folder, {ranks.front().job, "", "", ranks.front().host});
       if (!checked) throw BadUsage("relay: " + checked.error());
-      close(*checked), opened = true;
+      close(*checked);
+      opened = true;
     }
     std::string failed;
     ending.not_during([&] {
@@ -112,7 +116,8 @@ int relay(const RelayOptions& o) {
       if (const auto written = write_live_copy(ending.copy(), watch.ranks()); !written) failed = written.error();
     });
     if (!failed.empty() && failed != problem) {
-      problem = failed, opened = false;
+      problem = failed;
+      opened = false;
       std::fprintf(stderr, "latecomer: relay: %s\n", problem.c_str());
     }
     if (!watch.lives()) return 0;  // killed: the last copy stays

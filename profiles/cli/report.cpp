@@ -192,8 +192,10 @@ void print_json(WholeProfile& whole, const Profile& profile) {
     whole.profile["last_state"] = std::move(state);
   }
   whole.profile["setup"] = set_up(profile);
-  whole.profile["verdict"] = verdict(profile), whole.profile["wait_share"] = share_json(wait_share(profile));
-  whole.profile["ranks"] = ranks_json(profile.analysis), whole.profile["hosts"] = hosts_json(profile.analysis);
+  whole.profile["verdict"] = verdict(profile);
+  whole.profile["wait_share"] = share_json(wait_share(profile));
+  whole.profile["ranks"] = ranks_json(profile.analysis);
+  whole.profile["hosts"] = hosts_json(profile.analysis);
   whole.profile["efficiency"] = efficiency_json(profile.analysis.efficiency());
   whole.write([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
 }

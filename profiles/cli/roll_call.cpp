@@ -69,12 +69,15 @@ RollCall::RollCall() noexcept try {
     return;
   for (const int fd : {listener.get(), stop.get()}) {
     epoll_event wanted{};
-    wanted.events = EPOLLIN, wanted.data.fd = fd;
+    wanted.events = EPOLLIN;
+    wanted.data.fd = fd;
     if (epoll_ctl(events.get(), EPOLL_CTL_ADD, fd, &wanted) != 0) return;
   }
   offer_ = {ntohs(here.sin_port), random_text(), random_text(), own_addresses()};
   if (offer_.name.empty() || offer_.secret.empty()) return;
-  listener_ = std::move(listener), events_ = std::move(events), stop_ = std::move(stop);
+  listener_ = std::move(listener);
+  events_ = std::move(events);
+  stop_ = std::move(stop);
   setenv(profiles::RollCallOffer::kVariable, offer_.text().c_str(), 1);
 } catch (...) {  // no memory: the ranks use the process manager alone
 }
@@ -90,8 +93,10 @@ void RollCall::start() noexcept try {
   if (listener_.get() < 0) return;
   // A connection for each rank. The launcher keeps its own limit.
   rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max)
-    files.rlim_cur = files.rlim_max, setrlimit(RLIMIT_NOFILE, &files);
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
   thread_ = std::thread([this] { run(); });
 } catch (...) {
   listener_ = profiles::Descriptor();  // the ranks are refused at once
@@ -131,7 +136,8 @@ void RollCall::accept_all() {
       return;
     }
     epoll_event wanted{};
-    wanted.events = EPOLLIN, wanted.data.fd = fd.get();
+    wanted.events = EPOLLIN;
+    wanted.data.fd = fd.get();
     const int number = fd.get();
     if (!send_roll_call_line(number, offer_.greeting()) ||
         epoll_ctl(events_.get(), EPOLL_CTL_ADD, number, &wanted) != 0)
@@ -162,11 +168,17 @@ void RollCall::arrive(Connection& from, const std::string& line) {
     return tell(from, "no 0");
   Job& job = jobs_[name];
   if (job.over) return tell(from, "no 0");
-  if (job.ranks.empty()) job.ranks.assign(static_cast<std::size_t>(size), -1), job.build = build;
-  from.job = name, from.rank = rank, from.state = Connection::State::here;
+  if (job.ranks.empty()) {
+    job.ranks.assign(static_cast<std::size_t>(size), -1);
+    job.build = build;
+  }
+  from.job = name;
+  from.rank = rank;
+  from.state = Connection::State::here;
   const bool fits = job.ranks.size() == static_cast<std::size_t>(size) && job.build == build;
   if (!fits || job.ranks[static_cast<std::size_t>(rank)] >= 0) {
-    from.job.clear(), from.state = Connection::State::greeted;
+    from.job.clear();
+    from.state = Connection::State::greeted;
     refuse(job, "rank " + std::to_string(rank) +
                     (fits ? " has come to latecomer run twice" : " is preloaded with another build of latecomer"));
     return tell(from, "no 0");
@@ -201,8 +213,7 @@ void RollCall::leave(Job& job) {
     if (parted(other)) refuse(other.second, "");
   refuse(job,
          "some ranks cannot tell latecomer run that they are one job: the launcher has neither PMIx nor Slurm's steps, "
-         "and "
-         "they are on several hosts or have different parent processes");
+         "and they are on several hosts or have different parent processes");
 }
 
 /// The lowest rank that is here says why. Without a reason, nobody does.
@@ -210,14 +221,18 @@ void RollCall::refuse(Job& job, const std::string& why) {
   job.over = true;
   bool said = why.empty();
   for (const int fd : std::exchange(job.ranks, {}))
-    if (fd >= 0) tell(connections_.at(fd), said ? "no 0" : "no 1 " + why), said = true;
+    if (fd >= 0) {
+      tell(connections_.at(fd), said ? "no 0" : "no 1 " + why);
+      said = true;
+    }
 }
 
 /// The connection stays open until the rank has read the line.
 void RollCall::tell(Connection& to, const std::string& verdict) {
   send_roll_call_line(to.fd.get(), verdict);
   shutdown(to.fd.get(), SHUT_WR);
-  to.state = Connection::State::answered, to.since = Clock::now();
+  to.state = Connection::State::answered;
+  to.since = Clock::now();
 }
 
 void RollCall::forget_old() {
@@ -241,8 +256,7 @@ std::string RollCall::missing(const Job& job) {
   if (count > 4) out += " and " + std::to_string(count - 4) + " more";
   return (count == 1 ? "rank " : "ranks ") + out + (count == 1 ? " is" : " are") +
          " not preloaded with this build of latecomer, or late, or latecomer run cannot be reached from there (policy "
-         "key "
-         "roll_call_timeout_s)";
+         "key roll_call_timeout_s)";
 }
 
 }  // namespace latecomer::cli

@@ -112,7 +112,8 @@ int run(const RunOptions& o) {
   core::PolicyReport report = site;
   if (!policy.empty()) {
     const PolicyText text = policy_text("run", policy);
-    report = core::parse_policy(text.text), policy_name = text.name;
+    report = core::parse_policy(text.text);
+    policy_name = text.name;
     give_to_ranks(text);
   }
   check_family("run", o.mpi);

@@ -56,7 +56,8 @@ std::vector<std::string> lines_of(const std::string& text) {
     // A command line or a path may hold the sequences of a terminal.
     for (char& c : line)
       if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = c == '\t' ? ' ' : '?';
-    out.push_back(std::move(line)), at = end + 1;
+    out.push_back(std::move(line));
+    at = end + 1;
   }
   return out;
 }
@@ -87,11 +88,16 @@ std::string captured(const std::function<void()>& print) {
   std::fflush(stdout);
   const int saved = dup(STDOUT_FILENO), memory = memfd_create("latecomer", MFD_CLOEXEC);
   if (saved < 0 || memory < 0 || dup2(memory, STDOUT_FILENO) < 0) throw std::runtime_error("cannot redirect stdout");
-  const auto restore = [&] { std::fflush(stdout), dup2(saved, STDOUT_FILENO), close(saved); };
+  const auto restore = [&] {
+    std::fflush(stdout);
+    dup2(saved, STDOUT_FILENO);
+    close(saved);
+  };
   try {
     print();
   } catch (...) {
-    restore(), close(memory);
+    restore();
+    close(memory);
     throw;
   }
   restore();
@@ -107,9 +113,14 @@ Screen::Screen() {
   // The signals arrive in wait() only, so no text is left half drawn.
   sigset_t blocked;
   sigemptyset(&blocked);
-  for (const int signal : kEnds) sigaddset(&blocked, signal), handle(signal, [](int) { ended = 1; });
-  sigaddset(&blocked, SIGWINCH), handle(SIGWINCH, [](int) { resized = 1; });
-  sigaddset(&blocked, SIGTSTP), handle(SIGTSTP, [](int) { paused = 1; });
+  for (const int signal : kEnds) {
+    sigaddset(&blocked, signal);
+    handle(signal, [](int) { ended = 1; });
+  }
+  sigaddset(&blocked, SIGWINCH);
+  handle(SIGWINCH, [](int) { resized = 1; });
+  sigaddset(&blocked, SIGTSTP);
+  handle(SIGTSTP, [](int) { paused = 1; });
   sigprocmask(SIG_BLOCK, &blocked, &signals_before);
   take();
 }
@@ -135,7 +146,9 @@ void Screen::give_back() {
 }
 
 void Screen::draw(const std::string& head, const std::string& rows, const std::string& status) {
-  head_ = head, rows_ = rows, status_ = status;
+  head_ = head;
+  rows_ = rows;
+  status_ = status;
   redraw();
 }
 
@@ -171,9 +184,13 @@ bool Screen::wait(double seconds) {
       paused = 0;
       give_back();
       raise(SIGSTOP);
-      take(), redraw();
+      take();
+      redraw();
     }
-    if (resized) resized = 0, redraw();
+    if (resized) {
+      resized = 0;
+      redraw();
+    }
     if (got == 0) return true;
     if (got > 0) {
       char c = 0;

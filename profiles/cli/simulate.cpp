@@ -86,10 +86,18 @@ int simulate(const SimulateOptions& o) {
   if (!network) throw BadUsage("--network: " + network.error());
 
   core::Call call;
-  call.op = op, call.ranks = o.ranks, call.root = o.root;
-  call.element_bytes = o.element, call.count = *bytes / o.element / (core::has_blocks(op) ? o.ranks : 1);
-  if (core::is_irregular(op)) call.element_bytes = std::max<core::Bytes>(1, *bytes / o.ranks), call.count = 1;
-  parameters.segments = o.segments, parameters.overlap = !o.lockstep, parameters.network = *network;
+  call.op = op;
+  call.ranks = o.ranks;
+  call.root = o.root;
+  call.element_bytes = o.element;
+  call.count = *bytes / o.element / (core::has_blocks(op) ? o.ranks : 1);
+  if (core::is_irregular(op)) {
+    call.element_bytes = std::max<core::Bytes>(1, *bytes / o.ranks);
+    call.count = 1;
+  }
+  parameters.segments = o.segments;
+  parameters.overlap = !o.lockstep;
+  parameters.network = *network;
   if (o.per_host > 0) parameters.network.ranks_per_host = o.per_host;
   if (o.placement != "block") parameters.hosts = hosts_named(o.placement, o.ranks, parameters.network.ranks_per_host);
 

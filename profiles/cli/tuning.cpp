@@ -61,7 +61,8 @@ Row modelled(const TunedSite& site, Library library, core::Objective objective) 
   Row row;
   row.from = &site;
   row.op = core::find_collective(site.site->op).value_or(core::Collective::barrier);
-  row.calls = site.site->unrested(), row.reason = site.problem;
+  row.calls = site.site->unrested();
+  row.reason = site.problem;
   if (!row.reason.empty()) return row;
   for (const Own& own : kOwn) {
     if (own.op != row.op || !has(library, own)) continue;
@@ -127,7 +128,8 @@ void choose_by_collective(std::vector<Row>& rows) {
     for (const Row* row : sites) {
       calls += row->calls;
       if (row->times.empty()) continue;
-      covered += row->calls, native += row->calls * row->native_ns;
+      covered += row->calls;
+      native += row->calls * row->native_ns;
       std::erase_if(totals, [&](const auto& total) { return !row->times.contains(total.first); });
       for (auto& [own, sum] : totals) sum += row->calls * row->times.at(own);
     }
@@ -168,10 +170,10 @@ std::map<core::Collective, std::map<int, Ranges>> ranges_of(const std::vector<Ro
     std::pair range{row.least(), row.most()};
     // Ranges that overlap have the same algorithm and become one.
     for (auto at = ranges.begin(); at != ranges.end();)
-      if (at->first.first <= range.second && range.first <= at->first.second)
-        range = {std::min(range.first, at->first.first), std::max(range.second, at->first.second)},
+      if (at->first.first <= range.second && range.first <= at->first.second) {
+        range = {std::min(range.first, at->first.first), std::max(range.second, at->first.second)};
         at = ranges.erase(at);
-      else ++at;
+      } else ++at;
     ranges[range] = row.chosen;
   }
   return out;
@@ -189,7 +191,10 @@ std::string openmpi_settings(const std::vector<Row>& rows) {
     std::map<int, std::vector<std::string>> sizes = {{0, {"0 0 0 0"}}};
     for (const auto& [ranks, ranges] : by_size) {
       std::map<std::int64_t, int> from = {{0, 0}};
-      for (const auto& [range, own] : ranges) from[range.first] = own->openmpi, from.try_emplace(range.second + 1, 0);
+      for (const auto& [range, own] : ranges) {
+        from[range.first] = own->openmpi;
+        from.try_emplace(range.second + 1, 0);
+      }
       auto& lines = sizes[ranks];
       lines.clear();
       for (const auto& [bytes, algorithm] : from)
@@ -229,8 +234,8 @@ std::string head(Library library) {
              "# collective, and MPICH does not run them in two levels any more.\n";
     case Library::openmpi:
       return written +
-             "# For Open MPI 4.1 and 5: mpirun --mca coll_tuned_use_dynamic_rules 1 --mca "
-             "coll_tuned_dynamic_rules_filename FILE\n"
+             "# For Open MPI 4.1 and 5: mpirun --mca coll_tuned_use_dynamic_rules 1 "
+             "--mca coll_tuned_dynamic_rules_filename FILE\n"
              "# The times are compared with those of the MPI library of the profile.\n";
     default:
       return written +
@@ -272,7 +277,9 @@ Tuning tune(const std::string& format, const std::vector<TunedSite>& sites, core
                 (site.bytes ? ", " + human_bytes(std::round(*site.bytes)) : "") + ", " + calls + " calls: ";
     if (row.chosen) {
       const double then = row.times.at(row.chosen);
-      one["algorithm"] = row.chosen->name, one["native_ns"] = row.native_ns, one["predicted_ns"] = then;
+      one["algorithm"] = row.chosen->name;
+      one["native_ns"] = row.native_ns;
+      one["predicted_ns"] = then;
       out.gain_ns += (row.native_ns - then) * row.calls;
       out.empty = false;
       comments += std::string(row.chosen->name) + ", " + human_time(row.native_ns) + " > " + human_time(then) + "\n";

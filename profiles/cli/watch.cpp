@@ -46,7 +46,9 @@ void Watch::look(std::vector<LiveRank> seen) {
       // A process that is being killed runs. So a state counts once a later look has found the job whole.
       if (same) one.alive = breaks_up ? was->alive : was->state;
     } else if (same) {
-      one.alive = any_lives && !breaks_up ? 'X' : was->alive, one.looked = was->looked, one.watched = was->watched;
+      one.alive = any_lives && !breaks_up ? 'X' : was->alive;
+      one.looked = was->looked;
+      one.watched = was->watched;
     } else if (known) {
       one.watched = 0;  // it has moved since it was last seen
     }
@@ -102,7 +104,11 @@ void JobWatch::run() {
   for (std::unique_lock lock(mutex_);;) {
     changed_.wait_for(lock, pause, [&] { return told_ || stop_; });
     if (stop_) return;
-    if (told_) told_ = false, for_ns = kStandsStill_ns, watch_.ends();
+    if (told_) {
+      told_ = false;
+      for_ns = kStandsStill_ns;
+      watch_.ends();
+    }
     lock.unlock();
     const std::chrono::nanoseconds before = processor_time();
     look();
@@ -134,7 +140,9 @@ void JobWatch::keep(std::int64_t for_ns, bool moves_too) noexcept try {
   // The folder of a job that was told to write nothing does not exist.
   if (!profiles::folder_state(folder).of(job_) || !write_live_copy(path, ranks)) return;
   if (path_.empty() || says != says_) since_ = now - std::chrono::nanoseconds(for_ns);
-  next_ = now + (now - since_), path_ = path, says_ = std::move(says);
+  next_ = now + (now - since_);
+  path_ = path;
+  says_ = std::move(says);
 } catch (...) {
 }
 

@@ -63,7 +63,9 @@ Waits waits_of(const RecordedArrivals& record) {
       const auto site = static_cast<std::int32_t>(c.site);
       const auto spent = static_cast<double>(c.wait_ends[i] - c.arrivals[i]);
       const Rank rank = record.groups[c.group][static_cast<std::size_t>(c.awaited[i])];
-      out.at[site] += spent, out.for_rank[site][rank] += spent, out.for_rank_anywhere[rank] += spent;
+      out.at[site] += spent;
+      out.for_rank[site][rank] += spent;
+      out.for_rank_anywhere[rank] += spent;
     }
   return out;
 }
@@ -144,7 +146,8 @@ Answer answer_of(const RecordedArrivals& record, const Profile& profile, int top
                       last_arrival = *std::ranges::max_element(c.arrivals),
                       last = c.blocking ? std::max(last_arrival, *std::ranges::max_element(c.exits)) : last_arrival;
     auto& [begin, end] = parts.try_emplace(c.part, first, last).first->second;
-    begin = std::min(begin, first), end = std::max(end, last);
+    begin = std::min(begin, first);
+    end = std::max(end, last);
     out.non_blocking += !c.blocking;
   }
   for (const auto& [part, span] : parts) out.recorded += static_cast<double>(span.second - span.first);

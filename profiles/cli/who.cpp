@@ -32,15 +32,20 @@ std::vector<std::string> limits(const Hang& hang, const std::string& output) {
   std::map<std::string, std::pair<double, std::vector<int>>> stale;
   std::vector<bool> known(static_cast<std::size_t>(std::max(0, seen.front().ranks)));
   for (const LiveRank& r : seen) {
-    if (r.stale) stale[r.host].first = r.copy_age_s, stale[r.host].second.push_back(r.rank);
+    if (r.stale) {
+      stale[r.host].first = r.copy_age_s;
+      stale[r.host].second.push_back(r.rank);
+    }
     if (r.rank < seen.front().ranks) known[static_cast<std::size_t>(r.rank)] = true;
   }
   constexpr std::size_t kMostHosts = 8;  // derived: a sentence each takes about 16 lines
   if (stale.size() > kMostHosts) {
     std::vector<int> ranks;
     double youngest = stale.begin()->second.first;
-    for (const auto& [host, what] : stale)
-      ranks.insert(ranks.end(), what.second.begin(), what.second.end()), youngest = std::min(youngest, what.first);
+    for (const auto& [host, what] : stale) {
+      ranks.insert(ranks.end(), what.second.begin(), what.second.end());
+      youngest = std::min(youngest, what.first);
+    }
     std::sort(ranks.begin(), ranks.end());
     out.push_back("The states of " + ranks_named(ranks) + " on " + std::to_string(stale.size()) + " hosts are " +
                   human_time(1e9 * youngest) +

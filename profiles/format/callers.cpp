@@ -26,7 +26,9 @@ Json awaited_json(const Caller& caller, int per_row) {
     const auto& [number, r] = *row;
     Json one = {{"rank", number * per_row}};
     if (per_row > 1) one["ranks"] = per_row;
-    one["mean_offset_ns"] = r.offset.mean(), one["last_count"] = r.last_count, one["waited_ns"] = r.waited_ns,
+    one["mean_offset_ns"] = r.offset.mean();
+    one["last_count"] = r.last_count;
+    one["waited_ns"] = r.waited_ns;
     one["awaited_ns"] = r.awaited_ns;
     if (const auto found = caller.before.find(number); found != caller.before.end())
       one["before"] = intervals_json(found->second);
@@ -41,7 +43,10 @@ Json frame_json(const Frame& f) {
   Json out = {{"module", f.module},  {"build_id", f.build_id}, {"offset", core::hexadecimal(f.offset)},
               {"function", nullptr}, {"file", nullptr},        {"line", nullptr}};
   if (!f.function.empty()) out["function"] = f.function;
-  if (!f.file.empty()) out["file"] = f.file, out["line"] = f.line;
+  if (!f.file.empty()) {
+    out["file"] = f.file;
+    out["line"] = f.line;
+  }
   return out;
 }
 
@@ -69,7 +74,8 @@ void add_peers(Json& out, const Peers& peers, double by) {
 Json intervals_json(const Intervals& intervals) {
   const auto by = static_cast<double>(intervals.stand_for);
   Json out = usage_json(intervals.sum, by);
-  out["samples"] = intervals.samples, out["stand_for"] = intervals.stand_for;
+  out["samples"] = intervals.samples;
+  out["stand_for"] = intervals.stand_for;
   add_peers(out, intervals.peers, by);
   return out;
 }
@@ -97,9 +103,10 @@ Json callers_json(std::vector<Caller> callers, int per_row) {
           {"min", own.bytes_min}, {"mean", own.bytes_sum / static_cast<double>(own.sized)}, {"max", own.bytes_max}};
     else one["bytes"] = nullptr;
     one["waited_ns"] = caller.waited_ns();
-    if (caller.pattern)
-      one["mean_imbalance_ns"] = caller.pattern->imbalance.mean(),
+    if (caller.pattern) {
+      one["mean_imbalance_ns"] = caller.pattern->imbalance.mean();
       one["mean_after_last_ns"] = caller.pattern->after_last.mean();
+    }
     if (own.before.samples > 0) {
       one["before"] = intervals_json(own.before);
       one["before"].erase("waits_for");  // of one rank only

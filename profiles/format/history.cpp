@@ -121,7 +121,8 @@ std::vector<std::vector<std::int64_t>> rows_of(const Value& rows, int ranks, Num
 Setup setup_in(const Value& run) {
   Setup out;
   out.program = run.at("program").text();
-  out.ranks = run.at("ranks").whole<int>(1, INT32_MAX), out.hosts = run.at("hosts").whole<int>(1, INT32_MAX);
+  out.ranks = run.at("ranks").whole<int>(1, INT32_MAX);
+  out.hosts = run.at("hosts").whole<int>(1, INT32_MAX);
   out.placement = run.at("placement").hash();
   out.mpi_library = run.at("mpi_library").text();
   out.catalogue = run.at("catalogue").hash();
@@ -236,12 +237,17 @@ core::Result<Descriptor> lock_file(const std::string& path) {
 Setup setup_of(const JobInfo& job, const std::vector<int>& hosts) {
   Setup out;
   out.program = core::base_name(job.program);
-  out.ranks = job.ranks, out.mpi_library = job.mpi_library;
+  out.ranks = job.ranks;
+  out.mpi_library = job.mpi_library;
   std::string places, names;
-  for (const int host : hosts) places += std::to_string(host) + " ", out.hosts = std::max(out.hosts, host + 1);
+  for (const int host : hosts) {
+    places += std::to_string(host) + " ";
+    out.hosts = std::max(out.hosts, host + 1);
+  }
   for (const core::Algorithm& a : core::catalogue())
     names += std::string(core::name_of(a.op)) + "/" + std::string(a.name) + " ";
-  out.placement = core::fnv1a(places), out.catalogue = core::fnv1a(names);
+  out.placement = core::fnv1a(places);
+  out.catalogue = core::fnv1a(names);
   return out;
 }
 

@@ -54,7 +54,9 @@ LiveRank rank_of(const Json& row, int ranks) {
     return row[key].is_null() ? -1 : std::min(kMost, row[key].get<std::int64_t>());
   };
   LiveRank r;
-  r.rank = row["rank"].get<int>(), r.ranks = ranks, r.host = row["host"].get<std::string>(),
+  r.rank = row["rank"].get<int>();
+  r.ranks = ranks;
+  r.host = row["host"].get<std::string>();
   r.pid = row["pid"].get<int>();
   for (const auto& [letter, name] : kStates)
     if (row["state"].get<std::string>() == name) r.state = letter;
@@ -63,10 +65,14 @@ LiveRank rank_of(const Json& row, int ranks) {
   r.op = core::kCollectives;  // of an unknown name
   if (const Json& op = row["op"]; !op.is_null())
     if (const auto found = core::find_collective(op.get<std::string>())) r.op = static_cast<int>(*found);
-  r.n = row["call"].get<std::uint64_t>(), r.communicator = number_of(row["communicator"]),
+  r.n = row["call"].get<std::uint64_t>();
+  r.communicator = number_of(row["communicator"]);
   r.site = number_of(row["site"]);
-  r.comm_size = row["comm_size"].get<int>(), r.root = static_cast<int>(known("root")), r.bytes = known("bytes");
-  r.watched = known("watched_ns"), r.moves = r.watched >= 0 && r.watched < analysis::kStandsStill_ns;
+  r.comm_size = row["comm_size"].get<int>();
+  r.root = static_cast<int>(known("root"));
+  r.bytes = known("bytes");
+  r.watched = known("watched_ns");
+  r.moves = r.watched >= 0 && r.watched < analysis::kStandsStill_ns;
   // The time of the look, on a clock of its own: later than all that is known of the rank.
   const std::int64_t since = known("since_ns"), message = known("message_ns");
   if (since >= 0 || message >= 0 || r.watched >= 0) r.looked = std::max({since, message, r.watched}) + 1;

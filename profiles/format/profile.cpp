@@ -49,7 +49,8 @@ std::uint64_t match_logs(const Contribution& all, Nanoseconds tie_ns, const core
     if (log.comm_rank == 0 && log.records.empty()) calls.counted = std::max(calls.counted, log.first);
     for (std::size_t i = 0; i < log.records.size(); ++i) {
       Row& row = calls.by_number[log.first + i];
-      row.records.resize(size), row.counted.resize(size);
+      row.records.resize(size);
+      row.counted.resize(size);
       row.records[static_cast<std::size_t>(log.comm_rank)] = &log.records[i];
       row.counted[static_cast<std::size_t>(log.comm_rank)] = log.counted;
     }
@@ -199,9 +200,11 @@ class ProfileWriter {
     for (std::size_t i = 0; i < all_.members.size(); ++i) {
       const Member& p = all_.members[i];
       Json process = usage_json(p.process.usage, 1);
-      process["rank"] = p.rank, process["host"] = p.host;
+      process["rank"] = p.rank;
+      process["host"] = p.host;
       if (all_.reach) process["covered_ns"] = 1e9 * all_.reach->covered.at(p.rank);
-      process["cores"] = p.process.cores, process["host_cores"] = p.process.host_cores;
+      process["cores"] = p.process.cores;
+      process["host_cores"] = p.process.host_cores;
       if (!p.process.core_list.empty()) process["core_list"] = p.process.core_list;
       process["waiting"] = p.process.courteous ? "courteous" : "spin";
       add_peers(process, p.process.peers, 1);
@@ -217,7 +220,10 @@ class ProfileWriter {
     put("],\n\"communicators\": [");
     write_groups();
     put("]");
-    if (job.record_arrivals || !sampled_.numbers.empty()) put(",\n\"arrivals\": "), write_arrivals();
+    if (job.record_arrivals || !sampled_.numbers.empty()) {
+      put(",\n\"arrivals\": ");
+      write_arrivals();
+    }
     if (!last_state_.empty()) put(",\n\"last_state\": " + last_state_);
     if (!all_.sum.learned.empty()) put(",\n\"learned\": " + all_.sum.learned);
     put(",\n\"plans\": " + json_text(plans_) + ",\n\"warnings\": " + json_text(warnings_, 1) + "\n}\n");
@@ -258,10 +264,12 @@ class ProfileWriter {
         if (decided == decisions_.end()) continue;
         for (const Json& one : decided->second)
           if (const std::uint64_t n = one["calls"];
-              n >= most && one["rule_line"].is_number() && one["rule_line"] == rule.line)
-            most = n, reason = one["algorithm"].get<std::string>() == algorithm.name
-                                   ? "decided, but the run ended before the plan came into force"
-                                   : one["reason"].get<std::string>();
+              n >= most && one["rule_line"].is_number() && one["rule_line"] == rule.line) {
+            most = n;
+            reason = one["algorithm"].get<std::string>() == algorithm.name
+                         ? "decided, but the run ended before the plan came into force"
+                         : one["reason"].get<std::string>();
+          }
       }
       if (ran > 0 || calls == 0) continue;
       if (meant == 0) reason = "no call matches the communicator size and bytes of the rule";
@@ -310,6 +318,12 @@ class ProfileWriter {
   }
 
   void put(std::string_view text) { sink_(text); }
+  /// Passes a long text on, so that texts take little memory.
+  void put_if_long(std::string& text) {
+    if (text.size() <= 1 << 16) return;
+    put(text);
+    text.clear();
+  }
 
   void name_frames() {
     std::vector<Frame*> all;
@@ -341,12 +355,14 @@ class ProfileWriter {
       if (!read || !read->is_object()) continue;
       Json& decision = *read;
       const std::string site = decision["site"];
-      decision.erase("site"), decision.erase("op");
+      decision.erase("site");
+      decision.erase("op");
       decisions_[site].push_back(std::move(decision));
     }
     for (const Said& said : all_.plans)
       if (auto plan = parse_json(said.text)) plans_.push_back(std::move(*plan));
-    edges_ = all_.sum.edges, edge_sum_ = all_.sum.edge_sum;
+    edges_ = all_.sum.edges;
+    edge_sum_ = all_.sum.edge_sum;
     for (const Unplanned& u : all_.sum.unplanned) unplanned_[u.algorithm] = u;
     const bool one_clock = domains.size() <= 1 || compared;
     if (one_clock) sampled_ = match_samples(all_, book_);
@@ -395,7 +411,8 @@ class ProfileWriter {
     const auto note = [&](std::uint64_t count, const char* what) {
       if (count > 0) warnings_.push_back(core::grouped(count) + " " + what + " are left out: the profile has too many");
     };
-    note(all_.warnings_dropped, "warnings"), note(all_.texts_dropped, "decisions and plans");
+    note(all_.warnings_dropped, "warnings");
+    note(all_.texts_dropped, "decisions and plans");
     note(all_.records_dropped, "call records that no leader has matched");
   }
 
@@ -441,7 +458,8 @@ class ProfileWriter {
       const SiteKey site = at->first.site_only();
       local_[site].merge(at->second);
       for (const auto& [row, intervals] : before_[at->first]) before_[site][row].merge(intervals);
-      before_.erase(at->first), at = local_.erase(at);
+      before_.erase(at->first);
+      at = local_.erase(at);
     }
   }
 
@@ -468,7 +486,8 @@ class ProfileWriter {
     Row rest{{0, core::Collective::barrier, 0}, &rest_own_, nullptr, 0};
     for (std::size_t i = kMostSitesWritten - 1; i < rows.size(); ++i) {
       rest_own_.merge(*rows[i].own);
-      rest.calls += rows[i].calls, rest.rested += rows[i].rested;
+      rest.calls += rows[i].calls;
+      rest.rested += rows[i].rested;
       if (!rows[i].pattern) continue;
       PatternSite without_ranks = *rows[i].pattern;
       without_ranks.ranks = {};
@@ -510,15 +529,18 @@ class ProfileWriter {
     const PatternSite& p = row.pattern ? *row.pattern : kNone;
     std::string text = json_text(head);
     text.pop_back();
-    text += ",\n \"imbalance_ns\":", p.imbalance.write_json(text, "ns");
-    text += ",\n \"elapsed_ns\":", own.elapsed.write_json(text, "ns");
-    text += ",\n \"after_last_ns\":", p.after_last.write_json(text, "ns");
+    text += ",\n \"imbalance_ns\":";
+    p.imbalance.write_json(text, "ns");
+    text += ",\n \"elapsed_ns\":";
+    own.elapsed.write_json(text, "ns");
+    text += ",\n \"after_last_ns\":";
+    p.after_last.write_json(text, "ns");
     text += ",\n \"imbalance_factor\":";
     if (network_ && p.factor_milli.count() > 0) p.factor_milli.write_json(text, "1", 1000);
     else text += "null";
     double waited = 0;
     for (const auto& [number, r] : p.ranks.rows()) waited += r.waited_ns;
-    text += ",\n \"waited_ns\":", write_number(text, waited);
+    write_number(text, ",\n \"waited_ns\":", waited);
     if (own.before.samples > 0) {
       Json all = intervals_json(own.before);
       all.erase("waits_for");  // of one rank only
@@ -536,11 +558,11 @@ class ProfileWriter {
       text += std::to_string(number * per_row_);
       if (per_row_ > 1)
         text += ",\"ranks\":" + std::to_string(std::min(per_row_, std::max(1, ranks - number * per_row_)));
-      text += ",\"mean_offset_ns\":", write_number(text, r.offset.mean());
-      text += ",\"stddev_ns\":", write_number(text, r.offset.stddev());
+      write_number(text, ",\"mean_offset_ns\":", r.offset.mean());
+      write_number(text, ",\"stddev_ns\":", r.offset.stddev());
       text += ",\"last_count\":" + std::to_string(r.last_count);
-      text += ",\"waited_ns\":", write_number(text, r.waited_ns);
-      text += ",\"awaited_ns\":", write_number(text, r.awaited_ns);
+      write_number(text, ",\"waited_ns\":", r.waited_ns);
+      write_number(text, ",\"awaited_ns\":", r.awaited_ns);
       if (before != before_.end())
         if (const auto found = before->second.find(number); found != before->second.end()) {
           text += ",\"before\":" + json_text(intervals_json(found->second));
@@ -548,7 +570,7 @@ class ProfileWriter {
       text += ",\"histogram\":";
       r.offset.write_json(text, "ns");
       text += '}';
-      if (text.size() > 1 << 16) put(text), text.clear();
+      put_if_long(text);
     }
     Json dispatch = Json::object();
     const auto decided = decisions_.find(row.key.id());
@@ -563,10 +585,11 @@ class ProfileWriter {
       std::uint64_t most = 0;
       if (decided != decisions_.end())
         for (const Json& one : decided->second)
-          if (one["algorithm"] == name && one["calls"].get<std::uint64_t>() >= most)
-            most = one["calls"],
-            out["predicted_ns"] = algorithm == 0 ? one["native_predicted_ns"] : one["predicted_ns"],
+          if (one["algorithm"] == name && one["calls"].get<std::uint64_t>() >= most) {
+            most = one["calls"];
+            out["predicted_ns"] = algorithm == 0 ? one["native_predicted_ns"] : one["predicted_ns"];
             out["reason"] = one["reason"];
+          }
     }
     text += "],\n \"decisions\":" + json_text((decided == decisions_.end() ? Json::array() : decided->second));
     std::uint64_t served = 0;
@@ -624,9 +647,9 @@ class ProfileWriter {
       text += text.empty() ? "\n{\"rank\":" : ",\n{\"rank\":";
       text += std::to_string(rank) + ",\"calls\":" + std::to_string(sums.calls);
       text += ",\"last_count\":" + std::to_string(sums.last_count);
-      text += ",\"mean_lateness_ns\":", write_number(text, sums.late_ns / calls);
-      text += ",\"waited_ns\":", write_number(text, sums.waited_ns);
-      text += ",\"awaited_ns\":", write_number(text, sums.awaited_ns);
+      write_number(text, ",\"mean_lateness_ns\":", sums.late_ns / calls);
+      write_number(text, ",\"waited_ns\":", sums.waited_ns);
+      write_number(text, ",\"awaited_ns\":", sums.awaited_ns);
       text += '}';
     });
     put(text);
@@ -683,9 +706,10 @@ class ProfileWriter {
                   algorithm_name(kind.algorithm) + "\",\"bytes\":" + std::to_string(kind.bytes) +
                   ",\"root\":" + std::to_string(kind.root) + (kind.blocking ? "" : ",\"blocking\":false") +
                   (sample ? ",\"number\":" + std::to_string(sampled_.numbers[order[i].second]) : ""));
-      times(",\"arrival_ns\":[", arrivals, false), times("],\"exit_ns\":[", exits, true);
+      times(",\"arrival_ns\":[", arrivals, false);
+      times("],\"exit_ns\":[", exits, true);
       text += "]}";
-      if (text.size() > 1 << 16) put(text), text.clear();
+      put_if_long(text);
     }
     put(text + "]}");
   }
@@ -786,7 +810,9 @@ core::Result<bool> add_network(const std::string& path, const core::Network& net
   const std::size_t at = first.find(unknown);
   if (at == std::string_view::npos) return core::Error{"'" + path + "' is not the profile that was written"};
   return replace_file(path, [&](const Sink& sink) {
-    sink(first.substr(0, at)), sink(known), sink(first.substr(at + unknown.size()));
+    sink(first.substr(0, at));
+    sink(known);
+    sink(first.substr(at + unknown.size()));
     while ((size = next()) > 0) sink({piece.data(), static_cast<std::size_t>(size)});
     return size == 0;
   });

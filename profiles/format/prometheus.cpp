@@ -112,7 +112,9 @@ Metrics metrics_of(const Contribution& leader, std::size_t sites, std::size_t ra
   std::map<SiteKey, Site> all;
   for (const auto& [key, of] : leader.patterns.sites()) {
     Site& site = all[key.site_only()];
-    site.key = key.site_only(), site.of.push_back(&of), site.calls += static_cast<double>(of.calls);
+    site.key = key.site_only();
+    site.of.push_back(&of);
+    site.calls += static_cast<double>(of.calls);
     for (const auto& [number, r] : of.ranks.rows()) site.waited += r.waited_ns;
   }
   std::vector<Site> kept;
@@ -121,7 +123,8 @@ Metrics metrics_of(const Contribution& leader, std::size_t sites, std::size_t ra
   keep_largest(kept, sites, [](const Site& site) { return site.waited; });
   for (const Site& row : kept) {
     SiteMetrics& site = out.sites.emplace_back();
-    site.calls = row.calls, site.waited_ns = row.waited;
+    site.calls = row.calls;
+    site.waited_ns = row.waited;
     const auto frame = std::find_if(leader.frames.begin(), leader.frames.end(),
                                     [&](const Frame& f) { return f.site == row.key.site && f.callers == 0; });
     site.labels = {{"op", std::string(core::name_of(row.key.op))},
@@ -136,13 +139,16 @@ Metrics metrics_of(const Contribution& leader, std::size_t sites, std::size_t ra
     for (const PatternSite* of : row.of)
       for (const auto& [number, r] : of->ranks.rows()) {
         Offsets& o = rows[number];
-        o.row.waited_ns += r.waited_ns, o.row.awaited_ns += r.awaited_ns;
+        o.row.waited_ns += r.waited_ns;
+        o.row.awaited_ns += r.awaited_ns;
         o.row.times_last += static_cast<double>(r.last_count);
         const auto calls = static_cast<double>(r.offset.count());
-        o.sum += r.offset.mean() * calls, o.calls += calls;
+        o.sum += r.offset.mean() * calls;
+        o.calls += calls;
       }
     for (auto& [number, o] : rows) {
-      o.row.rank = name(number), o.row.lateness_ns = o.sum / std::max(1.0, o.calls);
+      o.row.rank = name(number);
+      o.row.lateness_ns = o.sum / std::max(1.0, o.calls);
       site.ranks.push_back(std::move(o.row));
     }
     keep_largest(site.ranks, ranks, [](const RankMetrics& r) { return r.times_last; });

@@ -81,7 +81,8 @@ std::vector<analysis::Intervals::Peer> peers_of(const Json& object) {
 /// The figures of the object `before` of a site, a row or a caller.
 analysis::Intervals intervals_of(const Json& before) {
   analysis::Intervals out;
-  out.samples = number_in(before, "samples"), out.stand_for = stand_for(out.samples, number_in(before, "stand_for"));
+  out.samples = number_in(before, "samples");
+  out.stand_for = stand_for(out.samples, number_in(before, "stand_for"));
   for (const auto& [key, field] : analysis::kIntervalKeys) out.*field = number_in(before, key);
   out.peers = peers_of(before);
   return out;
@@ -90,10 +91,13 @@ analysis::Intervals intervals_of(const Json& before) {
 /// One row of `awaited`.
 RankRow row_of(const Json& row) {
   RankRow out;
-  out.rank = rank_in(number_in(row, "rank")), out.ranks = std::max(1L, rank_in(number_in(row, "ranks")));
-  out.offset = number_in(row, "mean_offset_ns"), out.stddev = number_in(row, "stddev_ns");
+  out.rank = rank_in(number_in(row, "rank"));
+  out.ranks = std::max(1L, rank_in(number_in(row, "ranks")));
+  out.offset = number_in(row, "mean_offset_ns");
+  out.stddev = number_in(row, "stddev_ns");
   out.last = number_in(row, "last_count");
-  out.waited = number_in(row, "waited_ns"), out.awaited = number_in(row, "awaited_ns");
+  out.waited = number_in(row, "waited_ns");
+  out.awaited = number_in(row, "awaited_ns");
   if (const auto before = row.find("before"); before != row.end()) out.before = intervals_of(*before);
   return out;
 }
@@ -119,8 +123,10 @@ class Reader : public nlohmann::json_sax<Json> {
   bool start_array(std::size_t) override { return open(Json::array()); }
   bool key(string_t& name) override {
     if (in_rows_ == 0) key_ = std::move(name);
-    else if (in_rows_ == 2) field_ = field_of(name), in_before_ = name == "before";
-    else if (in_rows_ == 3 && in_before_) field_ = before_of(name);
+    else if (in_rows_ == 2) {
+      field_ = field_of(name);
+      in_before_ = name == "before";
+    } else if (in_rows_ == 3 && in_before_) field_ = before_of(name);
     else if (in_rows_ == 5 && in_before_) field_ = name == "rank" ? &rank_ : name == "wait_ns" ? &waited_ : nullptr;
     return true;
   }
@@ -165,19 +171,28 @@ class Reader : public nlohmann::json_sax<Json> {
   bool open(Json&& v) {
     if (static_cast<int>(stack_.size()) + in_rows_ >= core::kMostNested) return false;
     if (in_rows_ > 0) {
-      ++in_rows_, field_ = nullptr;
-      if (in_rows_ == 2) row_ = {}, first_ = 0, ranks_ = 1;
+      ++in_rows_;
+      field_ = nullptr;
+      if (in_rows_ == 2) {
+        row_ = {};
+        first_ = 0;
+        ranks_ = 1;
+      }
       if (in_rows_ == 5) rank_ = waited_ = 0;
       return true;
     }
     if (stack_.size() == 1) {
       in_sites_ = key_ == "sites" && v.is_array();
-      if (key_ == "sites") profile.sites.clear(), profile.analysis = {};  // of two lists of this name, the last counts
+      if (key_ == "sites") {  // of two lists of this name, the last counts
+        profile.sites.clear();
+        profile.analysis = {};
+      }
     }
     // At depth 3: profile, sites, one site.
     if (in_sites_ && stack_.size() == 3 && key_ == "ranks" && v.is_array()) {
       in_rows_ = 1;
-      rows_.clear(), put(std::move(v));
+      rows_.clear();
+      put(std::move(v));
       return true;
     }
     if (in_sites_ && stack_.size() == 2) rows_.clear();
@@ -193,7 +208,9 @@ class Reader : public nlohmann::json_sax<Json> {
     field_ = nullptr;
     if (in_rows_ == 5 && in_before_) row_.before.peers.push_back({rank_in(rank_), waited_});
     if (--in_rows_ == 1) {
-      row_.rank = rank_in(first_), row_.ranks = std::max(1L, rank_in(ranks_)), in_before_ = false;
+      row_.rank = rank_in(first_);
+      row_.ranks = std::max(1L, rank_in(ranks_));
+      in_before_ = false;
       row_.before.stand_for = stand_for(row_.before.samples, row_.before.stand_for);
       if (row_.rank >= 0) rows_.push_back(std::move(row_));
     }
@@ -211,7 +228,8 @@ class Reader : public nlohmann::json_sax<Json> {
     site.index = profile.sites.size() - 1;
     if (const auto op = json.find("op"); op != json.end() && op->is_string()) site.op = op->get<std::string>();
     site.comm_size = number_in(json, "comm_size");
-    site.calls = number_in(json, "calls"), site.patterns = number_in(json, "patterns");
+    site.calls = number_in(json, "calls");
+    site.patterns = number_in(json, "patterns");
     site.imbalance = number_in(object("imbalance_ns"), "mean");
     site.after_last = number_in(object("after_last_ns"), "mean");
     // Profiles of the first versions hold the time from first to last arrival only.
@@ -226,7 +244,10 @@ class Reader : public nlohmann::json_sax<Json> {
     std::ranges::stable_sort(rows_, {}, &RankRow::rank);
     site.rows = rows_.size();
     for (const RankRow& row : rows_) {
-      if (wanted_.offsets) site.offsets_ns.push_back(row.offset), site.stddevs_ns.push_back(row.stddev);
+      if (wanted_.offsets) {
+        site.offsets_ns.push_back(row.offset);
+        site.stddevs_ns.push_back(row.stddev);
+      }
       if (wanted_.cells)
         site.cells.push_back({row.rank, row.ranks, static_cast<float>(row.offset), static_cast<float>(row.waited),
                               static_cast<float>(row.awaited), static_cast<float>(row.last)});
@@ -331,9 +352,13 @@ std::vector<analysis::Process> processes_of(const Json& profile) {
   std::vector<analysis::Process> out;
   for (const Json& p : profile.value("processes", Json::array())) {
     analysis::Process& one = out.emplace_back();
-    one.rank = p["rank"].get<long>(), one.host = p["host"].get<std::string>(), one.wall = p["wall_ns"].get<double>();
-    one.cores = number_in(p, "cores"), one.host_cores = number_in(p, "host_cores");
-    one.core_list = p.value("core_list", ""), one.courteous = p.value("waiting", "") == "courteous";
+    one.rank = p["rank"].get<long>();
+    one.host = p["host"].get<std::string>();
+    one.wall = p["wall_ns"].get<double>();
+    one.cores = number_in(p, "cores");
+    one.host_cores = number_in(p, "host_cores");
+    one.core_list = p.value("core_list", "");
+    one.courteous = p.value("waiting", "") == "courteous";
     for (const analysis::TimeColumn& c : analysis::kTimeColumns) one.times.*c.value = number_in(p, c.key);
     one.covered = number_in(p, "covered_ns");
     one.peers = peers_of(p);
@@ -354,9 +379,13 @@ std::vector<analysis::RankSums> sums_of(const Json& profile) {
 analysis::Job job_of(const Json& profile) {
   const Json& job = profile["job"];
   analysis::Job out;
-  out.program = job["program"].get<std::string>(), out.command_line = job["command_line"].get<std::string>();
-  out.start = job["start"].get<std::string>(), out.mpi_library = job["mpi_library"].get<std::string>();
-  out.mode = job["mode"].get<std::string>(), out.ranks = job["ranks"].get<int>(), out.hosts = job["hosts"].size();
+  out.program = job["program"].get<std::string>();
+  out.command_line = job["command_line"].get<std::string>();
+  out.start = job["start"].get<std::string>();
+  out.mpi_library = job["mpi_library"].get<std::string>();
+  out.mode = job["mode"].get<std::string>();
+  out.ranks = job["ranks"].get<int>();
+  out.hosts = job["hosts"].size();
   out.wall = 1e9 * job["wall_time_s"].get<double>();
   if (const Json from = job.value("network_from", Json(nullptr)); from.is_string())
     out.network_from = from.get<std::string>();
@@ -369,7 +398,8 @@ analysis::Job job_of(const Json& profile) {
   if (const Json promised = job.value("promised", Json(nullptr)); !promised.is_null())
     out.promised = {promised["least"].get<double>(), promised["most"].get<double>()};
   if (const Json history = job.value("history", Json(nullptr)); !history.is_null()) {
-    out.history.file = history["file"].get<std::string>(), out.history.calls = history["calls"].get<double>();
+    out.history.file = history["file"].get<std::string>();
+    out.history.calls = history["calls"].get<double>();
     if (history["why_not"].is_string()) out.history.why_not = history["why_not"].get<std::string>();
   }
   if (const Json first = job.value("first_call", Json(nullptr)); !first.is_null() && !first["rank"].is_null())
@@ -395,8 +425,10 @@ std::vector<std::string> hosts_of_ranks(const Json& profile) {
 
 analysis::Histogram histogram_of(const Json& json) {
   analysis::Histogram out;
-  out.edges = json["edges"].get<std::vector<double>>(), out.counts = json["counts"].get<std::vector<double>>();
-  out.mean = json["mean"].get<double>(), out.max = json["max"].get<double>();
+  out.edges = json["edges"].get<std::vector<double>>();
+  out.counts = json["counts"].get<std::vector<double>>();
+  out.mean = json["mean"].get<double>();
+  out.max = json["max"].get<double>();
   return out;
 }
 
@@ -407,24 +439,31 @@ std::optional<double> known(const Json& object, const char* key) {
 
 analysis::Decision decision_of(const Json& json) {
   analysis::Decision out;
-  out.algorithm = json["algorithm"].get<std::string>(), out.reason = json["reason"].get<std::string>();
+  out.algorithm = json["algorithm"].get<std::string>();
+  out.reason = json["reason"].get<std::string>();
   out.predictor = json["predictor"].get<std::string>();
-  out.bytes = json["bytes"].get<double>(), out.calls = json["calls"].get<double>();
+  out.bytes = json["bytes"].get<double>();
+  out.calls = json["calls"].get<double>();
   if (!json["last_rank"].is_null()) out.last_rank = json["last_rank"].get<int>();
-  out.spread = json["spread_ns"].get<double>(), out.error = json["error_ns"].get<double>();
-  out.predicted = known(json, "predicted_ns"), out.native_predicted = known(json, "native_predicted_ns");
-  out.measured = known(json, "measured_ns"), out.native_measured = known(json, "native_measured_ns");
+  out.spread = json["spread_ns"].get<double>();
+  out.error = json["error_ns"].get<double>();
+  out.predicted = known(json, "predicted_ns");
+  out.native_predicted = known(json, "native_predicted_ns");
+  out.measured = known(json, "measured_ns");
+  out.native_measured = known(json, "native_measured_ns");
   return out;
 }
 
 analysis::Caller caller_of(const Json& json) {
   analysis::Caller out;
   for (const Json& frame : json["frames"]) out.frames.push_back(frame_of(frame));
-  out.calls = json["calls"].get<double>(), out.patterns = json["patterns"].get<double>();
+  out.calls = json["calls"].get<double>();
+  out.patterns = json["patterns"].get<double>();
   out.waited = json["waited_ns"].get<double>();
   if (!json["bytes"].is_null()) out.bytes = json["bytes"]["mean"].get<double>();
   // Without records of all ranks, a caller has no means.
-  out.imbalance = number_in(json, "mean_imbalance_ns"), out.after_last = number_in(json, "mean_after_last_ns");
+  out.imbalance = number_in(json, "mean_imbalance_ns");
+  out.after_last = number_in(json, "mean_after_last_ns");
   if (const auto before = json.find("before"); before != json.end()) out.before = intervals_of(*before);
   for (const Json& row : json["awaited"]) out.ranks.push_back(row_of(row));
   return out;
@@ -434,11 +473,15 @@ analysis::Caller caller_of(const Json& json) {
 void complete(Site& site, const Json& json) {
   site.id = json["id"].get<std::string>();
   for (const Json& frame : json["frames"]) site.frames.push_back(frame_of(frame));
-  site.rank_calls = json["rank_calls"].get<double>(), site.rested = number_in(json, "rested");
+  site.rank_calls = json["rank_calls"].get<double>();
+  site.rested = number_in(json, "rested");
   site.divergent = json["divergent_calls"].get<double>();
-  if (const Json& bytes = json["bytes"]; !bytes.is_null())
-    site.least_bytes = bytes["min"].get<std::int64_t>(), site.most_bytes = bytes["max"].get<std::int64_t>();
-  site.elapsed = histogram_of(json["elapsed_ns"]), site.first_to_last = histogram_of(json["imbalance_ns"]);
+  if (const Json& bytes = json["bytes"]; !bytes.is_null()) {
+    site.least_bytes = bytes["min"].get<std::int64_t>();
+    site.most_bytes = bytes["max"].get<std::int64_t>();
+  }
+  site.elapsed = histogram_of(json["elapsed_ns"]);
+  site.first_to_last = histogram_of(json["imbalance_ns"]);
   site.after_last_histogram = histogram_of(json["after_last_ns"]);
   for (const auto& [name, d] : json["dispatch"].items())
     site.dispatch.push_back(
@@ -461,7 +504,9 @@ Profile parsed(const std::string& name, const char* begin, const char* end, cons
   if (wanted.names) resolve_names(json, wanted.patience);
   if (wanted.redacted) profiles::redact(json);
   Profile& out = reader.profile;
-  out.job = job_of(json), out.network = network_of(json), out.processes = processes_of(json);
+  out.job = job_of(json);
+  out.network = network_of(json);
+  out.processes = processes_of(json);
   for (Site& site : out.sites) complete(site, json["sites"][site.index]);
   if (const auto all = json.find("communicators"); all != json.end())
     for (const Json& one : *all)
@@ -469,7 +514,8 @@ Profile parsed(const std::string& name, const char* begin, const char* end, cons
                                    one["calls"].get<double>(), one["waited_ns"].get<double>(),
                                    one["imbalance_ns"].get<double>(), one["after_last_ns"].get<double>(),
                                    profiles::Share::of(one["waited_ns"].get<double>(), out.job.rank_time())});
-  out.warnings = json["warnings"].get<std::vector<std::string>>(), out.hosts = hosts_of_ranks(json);
+  out.warnings = json["warnings"].get<std::vector<std::string>>();
+  out.hosts = hosts_of_ranks(json);
   if (wanted.record && json.contains("arrivals")) out.record = recorded_arrivals(json, name);
   out.last_state = last_state_of(json);
   out.analysis.finish(out.processes, out.job.ranks, sums_of(json));
@@ -542,8 +588,10 @@ void WholeProfile::cut(const std::string& name, const char* const begin, const c
   }
   rest.append(from, end);
   // A scan of all rows takes long, and nothing parses them.
-  if (!core::nested_too_deep(rest).empty())
-    check_nesting(name, begin, end), check_nesting(name, rest.data(), rest.data() + rest.size());
+  if (!core::nested_too_deep(rest).empty()) {
+    check_nesting(name, begin, end);
+    check_nesting(name, rest.data(), rest.data() + rest.size());
+  }
   profile = Json::parse(rest, nullptr, false);
   try {
     check_profile(name, profile, !profile.is_discarded());

@@ -43,9 +43,11 @@ std::optional<RecordedCall> call_of(const Json& event, const Sites& sites,
   if (call.group >= groups.size()) throw std::out_of_range("no group " + std::to_string(call.group));
   if (groups[call.group].empty() || site == sites.end()) return {};
   std::tie(call.site, call.op) = site->second;
-  call.blocking = event.value("blocking", true), call.number = event.value("number", std::uint64_t{0});
+  call.blocking = event.value("blocking", true);
+  call.number = event.value("number", std::uint64_t{0});
   call.algorithm = event.at("algorithm").get<std::string>();
-  call.bytes = event.at("bytes").get<core::Bytes>(), call.root = event.at("root").get<core::Rank>();
+  call.bytes = event.at("bytes").get<core::Bytes>();
+  call.root = event.at("root").get<core::Rank>();
   call.arrivals = event.at("arrival_ns").get<std::vector<core::Nanoseconds>>();
   call.exits = event.at("exit_ns").get<std::vector<core::Nanoseconds>>();
   const std::size_t ranks = groups[call.group].size();
@@ -98,9 +100,11 @@ RecordedArrivals recorded_arrivals(const Json& profile, const std::string& file)
       if (const auto op = core::find_collective(site["op"].get<std::string>()))
         sites[site["id"].get<std::string>()] = {i, *op};
     }
-    out.window_ns = record.value("window_ns", 0.0), out.stride = record.value("stride", 1.0);
+    out.window_ns = record.value("window_ns", 0.0);
+    out.stride = record.value("stride", 1.0);
     if (const auto sample = record.find("sample"); sample != record.end()) {
-      out.sample = sample->at("calls").get<std::uint64_t>(), out.stride = sample->at("stride").get<double>();
+      out.sample = sample->at("calls").get<std::uint64_t>();
+      out.stride = sample->at("stride").get<double>();
       if (out.sample < 1 || !(out.stride >= 1)) throw std::out_of_range("a sample of no calls");
     }
     out.calls_of_job = record.value("calls", std::uint64_t{0});

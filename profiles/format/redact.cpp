@@ -49,7 +49,10 @@ std::string without_directories(const std::string& text) {
     std::size_t from = at, end = at;
     if (text[at] == '\'' && (at == 0 || !is_word(text[at - 1]))) {
       const std::size_t quote = text.find('\'', at + 1);
-      if (quote != std::string::npos) from = at + 1, end = quote;
+      if (quote != std::string::npos) {
+        from = at + 1;
+        end = quote;
+      }
     }
     if (end == at)
       while (end < text.size() && is_path(text[end])) ++end;
@@ -70,7 +73,8 @@ class Redaction {
  public:
   explicit Redaction(const Json& profile) {
     const Json& job = profile["job"];
-    program_ = job["program"].get<std::string>(), command_line_ = job["command_line"].get<std::string>();
+    program_ = job["program"].get<std::string>();
+    command_line_ = job["command_line"].get<std::string>();
     std::set<std::string> hosts;
     for (const Json& host : job["hosts"]) hosts.insert(host.get<std::string>());
     for (const char* list : {"clock", "processes"})

@@ -20,7 +20,9 @@ constexpr core::Nanoseconds kSecond = 1'000'000'000, kMillisecond = 1'000'000;
 std::vector<core::clairvoyant::Message> plan(int segments, core::Nanoseconds round,
                                              const std::vector<core::Nanoseconds>& arrivals) {
   core::clairvoyant::Problem problem;
-  problem.segments = segments, problem.round_ns = round, problem.arrivals = arrivals;
+  problem.segments = segments;
+  problem.round_ns = round;
+  problem.arrivals = arrivals;
   auto found = core::clairvoyant::plan(problem);
   if (!found) throw std::runtime_error(found.error());
   core::clairvoyant::sort(*found);

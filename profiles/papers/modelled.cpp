@@ -11,7 +11,8 @@ core::Simulation modelled(const core::Call& call, std::string_view name, const c
   const core::Algorithm* algorithm = core::find_algorithm(call.op, name);
   if (!algorithm) throw std::logic_error("no algorithm '" + std::string(name) + "'");
   core::Parameters parameters;
-  parameters.overlap = false, parameters.network = network;
+  parameters.overlap = false;
+  parameters.network = network;
   const auto result = core::simulate(*algorithm, core::Instance(call, arrivals, parameters), network, arrivals);
   if (!result) throw std::runtime_error(std::string(name) + ": " + result.error());
   return *result;

@@ -62,8 +62,10 @@ std::vector<Table> printed(std::string_view number) {
     if (line.empty() || line.front() == '#') continue;
     if (std::exchange(heading, false)) continue;
     std::string_view field[4], left = line;
-    for (std::string_view& f : field)
-      f = left.substr(0, left.find('\t')), left.remove_prefix(std::min(left.size(), f.size() + 1));
+    for (std::string_view& f : field) {
+      f = left.substr(0, left.find('\t'));
+      left.remove_prefix(std::min(left.size(), f.size() + 1));
+    }
     if (field[3].empty())
       throw std::logic_error(std::string(number) + ".tsv: expected four columns: " + std::string(line));
     if (out.empty() || out.back().name != field[0]) out.push_back({std::string(field[0]), {}, {}, 0, {}});
@@ -76,7 +78,9 @@ void compute(std::vector<Table>& tables, std::string_view name, std::string titl
              const std::function<void(Cell&)>& cell) {
   const auto table = std::find_if(tables.begin(), tables.end(), [&](const Table& t) { return t.name == name; });
   if (table == tables.end()) throw std::logic_error("no printed table '" + std::string(name) + "'");
-  table->title = std::move(title), table->decimals = decimals, table->why = std::move(why);
+  table->title = std::move(title);
+  table->decimals = decimals;
+  table->why = std::move(why);
   for (Cell& c : table->cells) cell(c);
 }
 

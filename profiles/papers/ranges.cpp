@@ -57,7 +57,8 @@ std::pair<double, double> broadcasts(int many, bool by_split) {
   for (const core::Bytes doubles : {1, 16, 256, 1024}) {
     const double ratio = (creation + broadcasts_ns(many, half, 8 * doubles)) /
                          (kRange + broadcasts_ns(many, half, 8 * doubles + kEnvelope));
-    least = std::min(least, ratio), most = std::max(most, ratio);
+    least = std::min(least, ratio);
+    most = std::max(most, ratio);
   }
   return {least, most};
 }

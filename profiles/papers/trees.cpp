@@ -22,7 +22,9 @@ core::TreeProblem problem(std::string_view row, double alpha) {
   auto sizes = core::parse_distribution(name + ":2000:1000:5");
   if (!sizes) throw std::logic_error(sizes.error());
   out.sizes = std::move(*sizes);
-  out.alpha = {alpha}, out.beta = {1}, out.gamma = {row.find("gamma 1") != row.npos ? 1.0 : 0.0};
+  out.alpha = {alpha};
+  out.beta = {1};
+  out.gamma = {row.find("gamma 1") != row.npos ? 1.0 : 0.0};
   return out;
 }
 
@@ -34,7 +36,11 @@ double cost(const core::TreeProblem& p, std::string_view algorithm, core::Rank r
     static std::vector<double> sizes, costs;
     static std::optional<BinaryTimes> times;
     const std::vector<double> now{p.alpha[0], p.beta[0], p.gamma[0]};
-    if (sizes != p.sizes || costs != now) sizes = p.sizes, costs = now, times = binary_times(p, kRoot);
+    if (sizes != p.sizes || costs != now) {
+      sizes = p.sizes;
+      costs = now;
+      times = binary_times(p, kRoot);
+    }
     if (times) return root < 0 ? times->free : times->given;
   }
   core::TreeOptions options;

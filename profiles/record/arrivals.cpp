@@ -10,7 +10,7 @@ namespace latecomer::profiles {
 using core::Nanoseconds;
 
 std::size_t ArrivalRecord::bytes() const {
-  // A kind is in a vector and in a node of a map.
+  // Each kind is stored twice: in a vector and in a node of a map.
   return data_.calls.size() * sizeof(std::uint32_t) + data_.times.size() * sizeof(Nanoseconds) +
          data_.kinds.size() * (2 * sizeof(Kind) + 48);
 }
@@ -36,8 +36,9 @@ void ArrivalRecord::add(const Kind& kind, std::span<const Nanoseconds> arrivals,
   const Nanoseconds first = *std::ranges::min_element(arrivals);
   const auto full = [&] { return bytes() + arrivals.size() * 2 * sizeof first > data_.most; };
   if (!keeps(first)) return;
-  first_ = std::min(first_, first), last_ = std::max(last_, first);
-  // The rest of a window that alone fills the memory is left out.
+  first_ = std::min(first_, first);
+  last_ = std::max(last_, first);
+  // If a single window fills the memory, its further calls are left out.
   while (full() && several_windows()) widen(2 * data_.stride);
   if (full() || !keeps(first)) return;
   data_.calls.push_back(index_of(kind));
@@ -48,7 +49,9 @@ void ArrivalRecord::add(const Kind& kind, std::span<const Nanoseconds> arrivals,
 void ArrivalRecord::widen(std::int64_t stride) {
   if (stride <= data_.stride) return;
   const Data all = std::exchange(data_, {});
-  data_.most = all.most, data_.stride = stride, data_.seen = all.seen;
+  data_.most = all.most;
+  data_.stride = stride;
+  data_.seen = all.seen;
   index_.clear();
   first_ = INT64_MAX;
   take(all, [](std::uint32_t group) { return group; });
@@ -60,7 +63,8 @@ void ArrivalRecord::take(const Data& from, const std::function<std::uint32_t(std
     Kind kind = from.kinds[index];
     const auto size = static_cast<std::size_t>(kind.key.comm_size);
     if (const Nanoseconds first = *std::min_element(at, at + size); keeps(first)) {
-      first_ = std::min(first_, first), last_ = std::max(last_, first);
+      first_ = std::min(first_, first);
+      last_ = std::max(last_, first);
       kind.group = group_here(kind.group);
       data_.calls.push_back(index_of(kind));
       data_.times.insert(data_.times.end(), at, at + 2 * size);
@@ -89,7 +93,9 @@ bool ArrivalRecord::restore(Data data, std::size_t groups) {
   }
   if (!good || times != data.times.size()) return false;
   *this = {};
-  data_.most = data.most, data_.stride = data.stride, data_.seen = data.seen;
+  data_.most = data.most;
+  data_.stride = data.stride;
+  data_.seen = data.seen;
   take(data, [](std::uint32_t group) { return group; });
   return true;
 }

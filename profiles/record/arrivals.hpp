@@ -17,7 +17,7 @@ namespace latecomer::profiles {
 
 class ArrivalRecord {
  public:
-  /// A window of the clock. Derived: a second holds many calls of the programs that have time to lose.
+  /// The length of a window. Derived: within a second, a program that loses time in collectives makes many calls.
   static constexpr core::Nanoseconds kWindow = 1'000'000'000;
   /// The most memory of a process. Derived: two million arrivals and exits, which take 60 MB in the profile.
   static constexpr std::size_t kMostBytes = std::size_t{32} << 20;
@@ -37,11 +37,11 @@ class ArrivalRecord {
     std::span<const core::Nanoseconds> arrivals, exits;  ///< [comm_size]; exit 0: unknown
   };
 
-  /// Records from now on. `most`: memory in bytes.
+  /// Begins to record. `most`: memory in bytes.
   void start(std::size_t most) { data_.most = most; }
   /// Adds a call; both times: [comm_size]. Thins the record if it is full.
   void add(const Kind& kind, std::span<const core::Nanoseconds> arrivals, std::span<const core::Nanoseconds> exits);
-  /// Adds the calls of another record. group_here[g]: the index here of the other's group g.
+  /// Adds the calls of another record. group_here[g]: the index in this record of the other record's group g.
   void merge(const ArrivalRecord& other, std::span<const std::uint32_t> group_here);
 
   void each(const std::function<void(const Call&)>& f) const;
@@ -49,7 +49,7 @@ class ArrivalRecord {
   /// The whole content as plain data.
   struct Data {
     std::uint64_t most = 0;   ///< bytes of memory; 0: records nothing
-    std::int64_t stride = 1;  ///< windows whose number is a multiple are kept
+    std::int64_t stride = 1;  ///< windows are kept whose number is a multiple of the stride
     std::uint64_t seen = 0;
     std::vector<Kind> kinds;
     std::vector<std::uint32_t> calls;      ///< index in `kinds`

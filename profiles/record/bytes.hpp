@@ -15,30 +15,40 @@
 
 namespace latecomer::profiles {
 
-/// Writes plain values in their memory layout (all processes run the same build), and containers with a leading count.
+/// Writes plain values in their memory layout (all processes run the same build), and texts and containers with a
+/// leading count.
 class ByteWriter {
  public:
   explicit ByteWriter(std::string& out, bool append = false) : out_(out) {
     if (!append) out_.clear();
   }
-  template <typename T>
-  void plain(const T& v) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    out_.append(reinterpret_cast<const char*>(&v), sizeof v);
-  }
-  void text(const std::string& s) { plain<std::uint64_t>(s.size()), out_.append(s); }
-  template <typename T>
-  void array(const std::vector<T>& a) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    plain<std::uint64_t>(a.size()), out_.append(reinterpret_cast<const char*>(a.data()), a.size() * sizeof(T));
+  template <typename... T>
+  void write(const T&... values) {
+    (put(values), ...);
   }
   template <typename C, typename F>
   void each(const C& c, F f) {
-    plain<std::uint64_t>(c.size());
+    put<std::uint64_t>(c.size());
     for (const auto& x : c) f(x);
   }
 
  private:
+  template <typename T>
+  void put(const T& v) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    out_.append(reinterpret_cast<const char*>(&v), sizeof v);
+  }
+  void put(const std::string& s) {
+    put<std::uint64_t>(s.size());
+    out_.append(s);
+  }
+  template <typename T>
+  void put(const std::vector<T>& a) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    put<std::uint64_t>(a.size());
+    out_.append(reinterpret_cast<const char*>(a.data()), a.size() * sizeof(T));
+  }
+
   std::string& out_;
 };
 
@@ -46,22 +56,41 @@ class ByteReader {
  public:
   explicit ByteReader(std::string_view in) : in_(in) {}
   bool good = true;
-  void plain(bool& v) {
-    std::uint8_t byte = 0;
-    plain(byte);
-    v = byte != 0, good = good && byte <= 1;
+  /// Reads one value after the other. An argument must not depend on a value that the same call reads.
+  template <typename... T>
+  void read(T&... values) {
+    (get(values), ...);
   }
-  void plain(SiteKey& key) { bytes(key), good = good && known(key.op); }
-  void plain(CallRecord& record) {
-    bytes(record), good = good && known(record.op) && record.kind <= core::CallKind::persistent;
+  template <typename F>
+  void each(F f) {
+    std::uint64_t n = 0;
+    get(n);
+    for (std::uint64_t i = 0; i < n && good; ++i) f();
+  }
+
+ private:
+  static bool known(core::Collective op) { return static_cast<int>(op) < core::kCollectives; }
+  void get(bool& v) {
+    std::uint8_t byte = 0;
+    get(byte);
+    v = byte != 0;
+    good = good && byte <= 1;
+  }
+  void get(SiteKey& key) {
+    bytes(key);
+    good = good && known(key.op);
+  }
+  void get(CallRecord& record) {
+    bytes(record);
+    good = good && known(record.op) && record.kind <= core::CallKind::persistent;
   }
   template <typename T>
-  void plain(T& v) {
+  void get(T& v) {
     bytes(v);
   }
-  void text(std::string& s) {
+  void get(std::string& s) {
     std::uint64_t n = 0;
-    plain(n);
+    get(n);
     if (!good || in_.size() < n) {
       good = false;
       return;
@@ -70,9 +99,9 @@ class ByteReader {
     in_.remove_prefix(n);
   }
   template <typename T>
-  void array(std::vector<T>& a) {
+  void get(std::vector<T>& a) {
     std::uint64_t n = 0;
-    plain(n);
+    get(n);
     if (!good || in_.size() / sizeof(T) < n) {
       good = false;
       return;
@@ -81,15 +110,6 @@ class ByteReader {
     if (n > 0) std::memcpy(static_cast<void*>(a.data()), in_.data(), n * sizeof(T));
     in_.remove_prefix(n * sizeof(T));
   }
-  template <typename F>
-  void each(F f) {
-    std::uint64_t n = 0;
-    plain(n);
-    for (std::uint64_t i = 0; i < n && good; ++i) f();
-  }
-
- private:
-  static bool known(core::Collective op) { return static_cast<int>(op) < core::kCollectives; }
   template <typename T>
   void bytes(T& v) {
     if (in_.size() < sizeof v) {

@@ -25,8 +25,10 @@ class CallSample {
   void start(int ranks) {
     const auto most =
         std::clamp<std::size_t>(std::bit_floor(65536u / static_cast<unsigned>(std::max(1, ranks))), 16, 1024);
-    calls_.clear(), calls_.reserve(most);
-    stretch_ = std::min<std::uint64_t>(kStretch, most / 2), stride_ = 1;
+    calls_.clear();
+    calls_.reserve(most);
+    stretch_ = std::min<std::uint64_t>(kStretch, most / 2);
+    stride_ = 1;
     mask_ = stretch_ - 1;
   }
   bool begun() const { return stretch_ > 0; }
@@ -37,7 +39,8 @@ class CallSample {
   void add(const SampledCall& call) {
     while (calls_.size() == calls_.capacity()) {
       if (stride_ > UINT64_MAX / kStretch / 4) return;
-      stride_ *= 2, mask_ = stride_ * stretch_ - 1;
+      stride_ *= 2;
+      mask_ = stride_ * stretch_ - 1;
       std::erase_if(calls_, [&](const SampledCall& one) { return !keeps(one.number); });
     }
     if (keeps(call.number)) calls_.push_back(call);
@@ -53,7 +56,10 @@ class CallSample {
     if (stretch > kStretch || !std::has_single_bit(stretch) || !std::has_single_bit(stride) ||
         stride > UINT64_MAX / kStretch / 2)
       return false;
-    calls_ = std::move(calls), stretch_ = stretch, stride_ = stride, mask_ = stride * stretch - 1;
+    calls_ = std::move(calls);
+    stretch_ = stretch;
+    stride_ = stride;
+    mask_ = stride * stretch - 1;
     return true;
   }
 

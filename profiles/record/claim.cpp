@@ -106,12 +106,16 @@ void note(FolderState& state, Life life) {
 
 FolderState state_of(int folder) {
   FolderState state;
-  state.exists = true, state.life = Life::ended;
+  state.exists = true;
+  state.life = Life::ended;
   bool known = false;
   const bool read = each_name(folder, [&](const std::string& name) {
     if (is_claim_name(name)) {
       Claim claim;
-      if (!read_claim(folder, name.c_str(), claim)) return state.life = Life::unknown, true;
+      if (!read_claim(folder, name.c_str(), claim)) {
+        state.life = Life::unknown;
+        return true;
+      }
       known = true;
       state.keys.push_back(claim.job.key);
       note(state, life_of(claim.process));
@@ -249,8 +253,10 @@ std::string fill_name(const std::string& form, const NameParts& parts) {
                               : next == 'p' ? &parts.process
                               : next == '%' ? &parts.percent
                                             : nullptr;
-    if (part) out += *part, ++i;
-    else out += form[i];
+    if (part) {
+      out += *part;
+      ++i;
+    } else out += form[i];
   }
   return out;
 }
@@ -290,7 +296,7 @@ core::Result<Claimed> claim_output(const std::string& output, const JobId& job, 
   const auto pass_over = [&](const std::string& why) {
     if (out.passed_over.empty()) out.passed_over = why;
   };
-  constexpr int kMost = 1'000'000;  // names; a job that finds none has another problem
+  constexpr int kMost = 1'000'000;  // names to try; if all are taken, the cause is another problem
   for (int number = 1; number <= kMost; ++number) {
     out.output = numbered(output, number);
     const std::string folder = out.output + std::string(kEnding);

@@ -13,12 +13,12 @@
 
 namespace latecomer::profiles {
 
-/// What tells a job from others.
+/// The identity of a job.
 struct JobId {
   std::uint64_t key = 0;  ///< the same on all ranks
-  std::string id;         ///< of the batch system, or the launcher's process id
+  std::string id;         ///< job id of the batch system, or the launcher's process id
   std::string start;      ///< UTC
-  std::string host;       ///< of the process that makes the claim
+  std::string host;       ///< host of the process that makes the claim
 };
 
 /// The names of the claims in a folder: of `latecomer run`, before the job starts, and of a process of the job.
@@ -30,7 +30,7 @@ struct NameParts {
 };
 std::string fill_name(const std::string& form, const NameParts& parts);
 
-/// USER or LOGNAME of the environment, else the number of the user. A look-up could ask a server, which may not answer.
+/// USER or LOGNAME of the environment, else the number of the user. A look-up of the name could wait for a server.
 std::string user_name();
 
 /// Makes the missing folders of `path` whose names, in `form`, hold a pattern, and those below them. If one cannot be
@@ -40,14 +40,15 @@ void make_folders(const std::string& form, const std::string& path);
 /// "out.json", "out-2.json", "out-3.json".
 std::string numbered(const std::string& output, int number);
 
-/// What a folder of snapshots says about its job.
+/// The state of a folder of snapshots and of its job.
 struct FolderState {
   bool exists = false;
-  /// Of the job's processes that are known. `unknown` if any of them is on another host, or if the folder has no claim.
+  /// Whether the known processes of the job live. `unknown` if any of them is on another host, or if the folder has no
+  /// claim.
   Life life = Life::unknown;
-  bool snapshots = false;           ///< it holds observations of ranks
-  bool last_state = false;          ///< it holds last_state_name() of a host
-  std::vector<std::uint64_t> keys;  ///< of its claims
+  bool snapshots = false;           ///< the folder holds observations of ranks
+  bool last_state = false;          ///< the folder holds last_state_name() of a host
+  std::vector<std::uint64_t> keys;  ///< job keys of its claims
   std::string job;                  ///< "job 77, process 12 on host0, since 2025-01-01T00:00:00Z"; "": unknown
   bool of(std::uint64_t key) const;
   /// Whether `latecomer recover` finds anything in it.
@@ -57,7 +58,7 @@ FolderState folder_state(const std::string& folder);
 
 struct Claimed {
   std::string output;       ///< the profile's name
-  std::string passed_over;  ///< why it is not the wanted name: a sentence without a full stop, or ""
+  std::string passed_over;  ///< why the job did not get the wanted name: a sentence without a full stop, or ""
 };
 
 /// Finds and claims a name: `output`, or the first numbered one that has no profile and no folder of another job.
@@ -67,8 +68,8 @@ struct Claimed {
 core::Result<Claimed> claim_output(const std::string& output, const JobId& job, const char* claim, bool replace,
                                    bool join);
 
-/// Makes the job the owner of a name that `latecomer run` claimed with the job's key. Returns false if it did not, or
-/// if another job has done so before.
+/// Makes the job the owner of a name that `latecomer run` claimed with the job's key. Returns false if `run` did not
+/// claim it, or if another job has become its owner before.
 bool take_over(const std::string& output, const JobId& job);
 
 /// Opens the folder of snapshots and returns its descriptor. Creates it (mode 0700) if it does not exist. Refuses a
@@ -79,7 +80,7 @@ core::Result<int> open_snapshot_folder(const std::string& folder, const JobId& j
 /// not count.
 void leave_snapshot_folder(const std::string& folder, std::uint64_t key, bool whole = false);
 
-/// Removes the folder of a job that has ended. `snapshots`: even if it holds observations. Returns whether it did.
+/// Removes the folder of a job that has ended, and returns whether it did. `snapshots`: even if it holds observations.
 bool discard_ended(const std::string& folder, bool snapshots);
 
 /// Renames the folder of a job that has ended, if it holds observations. Returns its new name, or "". Before that, it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Merges the records of a call, and derives from the whole what each rank needs.
+// Merges the records of a call, and computes the facts and the figures of each rank from the result.
 #include "profiles/record/digest.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace latecomer::profiles {
 namespace {
 
-/// waiting_in() of each collective: the node of a tree asks once per record.
+/// waiting_in() of each collective, in a table, because a node of the tree needs it for each record.
 constexpr auto kWaitings = [] {
   std::array<Waiting, core::kCollectives> out{};
   for (int op = 0; op < core::kCollectives; ++op)
@@ -35,43 +35,63 @@ bool can_be_awaited(const CallRecord& record, Rank rank, int size) {
                                            : waiting == Waiting::others_for_root && rank == record.root;
 }
 
+/// Replaces `latest`, which arrived at `at`, by a rank that arrived later, or as late with a lower number. -1: none
+/// yet.
+void take_later(Rank& latest, Nanoseconds& at, Rank rank, Nanoseconds arrival) {
+  if (latest >= 0 && (arrival < at || (arrival == at && rank > latest))) return;
+  latest = rank;
+  at = arrival;
+}
+
 }  // namespace
 
-/// Notes the rank if its call is another one.
+/// Notes the rank in `other` if it made another call.
 void CallDigest::compare(Rank rank, core::Collective its_op, std::int32_t its_root) {
   if (rank < 0 || other >= 0 || (its_op == op && its_root == root)) return;
-  other = rank, other_op = its_op, other_root = its_root;
+  other = rank;
+  other_op = its_op;
+  other_root = its_root;
 }
 
 void CallDigest::add(const CallRecord& record, Rank rank, int size) {
   const bool irregular = core::is_irregular(record.op);
   if (ranks == 0) {
-    first = last = record.arrival, latest = rank;
-    maker = rank, op = record.op, kind = record.kind, root = record.root;
-    site = record.site, callers = record.callers;
+    first = last = record.arrival;
+    latest = rank;
+    maker = rank;
+    op = record.op;
+    kind = record.kind;
+    root = record.root;
+    site = record.site;
+    callers = record.callers;
     bytes = irregular ? 0 : -1;
   } else {
     compare(rank, record.op, record.root);
     divergent = divergent || site != record.site;
     other_callers = other_callers || callers != record.callers;
-    if (record.arrival < first) arrivals += ranks * (first - record.arrival), first = record.arrival;
-    if (record.arrival > last || (record.arrival == last && rank < latest)) last = record.arrival, latest = rank;
+    if (record.arrival < first) {
+      arrivals += ranks * (first - record.arrival);
+      first = record.arrival;
+    }
+    take_later(latest, last, rank, record.arrival);
   }
   arrivals += record.arrival - first;
   if (irregular) bytes += std::max<std::int64_t>(record.bytes, 0);
   if (rank == owner_of(record, size)) {
     owned = true;
-    site = record.site, callers = record.callers;
-    algorithm = record.algorithm, edge = record.edge, by_pattern = record.expected >= 0;
+    site = record.site;
+    callers = record.callers;
+    algorithm = record.algorithm;
+    edge = record.edge;
+    by_pattern = record.expected >= 0;
     if (!irregular) bytes = record.bytes;
   }
-  if (can_be_awaited(record, rank, size) &&
-      (awaited < 0 || record.arrival > awaited_at || (record.arrival == awaited_at && rank < awaited)))
-    awaited = rank, awaited_at = record.arrival;
+  if (can_be_awaited(record, rank, size)) take_later(awaited, awaited_at, rank, record.arrival);
   exit = std::max(exit, record.exit);
   elapsed += record.exit - record.arrival;
   complete = complete && record.exit != 0;
-  ++ranks, said += (record.edge & kSaid) != 0;
+  ++ranks;
+  said += (record.edge & kSaid) != 0;
   sampled = sampled || (record.edge & kSampled) != 0;
 }
 
@@ -89,28 +109,34 @@ void CallDigest::merge(const CallDigest& more) {
   else if (more.owned) bytes = more.bytes;
   if (more.owned) {
     owned = true;
-    site = more.site, callers = more.callers;
-    algorithm = more.algorithm, edge = more.edge, by_pattern = more.by_pattern;
+    site = more.site;
+    callers = more.callers;
+    algorithm = more.algorithm;
+    edge = more.edge;
+    by_pattern = more.by_pattern;
   }
   const Nanoseconds earliest = std::min(first, more.first);
   arrivals += ranks * (first - earliest) + more.arrivals + more.ranks * (more.first - earliest);
   first = earliest;
-  if (more.last > last || (more.last == last && more.latest < latest)) last = more.last, latest = more.latest;
-  if (more.awaited >= 0 &&
-      (awaited < 0 || more.awaited_at > awaited_at || (more.awaited_at == awaited_at && more.awaited < awaited)))
-    awaited = more.awaited, awaited_at = more.awaited_at;
+  take_later(latest, last, more.latest, more.last);
+  if (more.awaited >= 0) take_later(awaited, awaited_at, more.awaited, more.awaited_at);
   exit = std::max(exit, more.exit);
   elapsed += more.elapsed;
   complete = complete && more.complete;
   sampled = sampled || more.sampled;
-  ranks += more.ranks, said += more.said;
+  ranks += more.ranks;
+  said += more.said;
 }
 
 CallFacts facts_of(const CallDigest& digest, int size, Nanoseconds tie) {
   CallFacts facts;
-  facts.first = digest.first, facts.last = digest.last, facts.arrivals = digest.arrivals;
-  facts.awaited = digest.awaited, facts.awaited_at = digest.awaited_at;
-  facts.site = digest.site, facts.callers = digest.callers;
+  facts.first = digest.first;
+  facts.last = digest.last;
+  facts.arrivals = digest.arrivals;
+  facts.awaited = digest.awaited;
+  facts.awaited_at = digest.awaited_at;
+  facts.site = digest.site;
+  facts.callers = digest.callers;
   facts.latest = digest.last - digest.first > std::max<Nanoseconds>(tie, 0) ? digest.latest : -1;
   facts.known = digest.ranks == size && digest.other < 0 && digest.owned;
   facts.by_pattern = digest.by_pattern;
@@ -128,10 +154,10 @@ CallSums sums_of(const CallRecord& record, const CallFacts& facts, Rank rank) {
 }
 
 CallFacts facts_below(CallFacts facts, std::span<const Nanoseconds> arrivals, Rank rank) {
-  facts.awaited = -1, facts.awaited_at = INT64_MIN;
+  facts.awaited = -1;
+  facts.awaited_at = INT64_MIN;
   for (Rank below = 0; below < rank; ++below)
-    if (const Nanoseconds at = arrivals[static_cast<std::size_t>(below)]; at > facts.awaited_at)
-      facts.awaited = below, facts.awaited_at = at;
+    take_later(facts.awaited, facts.awaited_at, below, arrivals[static_cast<std::size_t>(below)]);
   return facts;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The messages of a node, and the way of an epoch through it.
+// The messages of a node, and the steps of an epoch in it.
 #include "profiles/record/digest_node.hpp"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace latecomer::profiles {
 namespace {
 
-/// Writes the entries of a part one after the other, and reads them again. The times of an entry are relative to those
-/// of the entry before.
+/// Writes the entries of a part one after the other, and reads them again. The times of an entry are relative to the
+/// times of the entry before.
 class Times {
  public:
   Nanoseconds before = 0;
@@ -162,7 +162,7 @@ class Times {
   }
 };
 
-/// Appends to `out` all of what `step` appends, or nothing: a part that lacks its end would damage the next one.
+/// Appends to `out` all bytes that `step` appends, or none if it throws. An incomplete part would damage the next one.
 template <typename Step>
 void append_whole(std::vector<char>& out, Step step) {
   const std::size_t before = out.size();
@@ -186,18 +186,18 @@ void pack_extra(Packer& out, std::span<const char> bytes) {
   out.append(bytes);
 }
 
-/// Whether each rank waits for another one, so that it needs the arrivals of all.
+/// Whether each rank may wait for a different rank, so that it needs the arrivals of all ranks.
 bool needs_arrivals(core::Collective op) { return waiting_in(op) == Waiting::for_lower_ranks; }
 
 }  // namespace
 
 enum class PartKind : std::uint8_t { records, digests, facts, sums };
 
-/// A part of a message in front of its entries.
+/// The head of a part of a message. The entries follow it.
 struct DigestNode::PartHead {
   PartKind kind;
-  std::uint64_t first, count;       ///< calls
-  Nanoseconds uncertainty, waited;  ///< records and digests: the largest of the ranks, and the sum over them
+  std::uint64_t first, count;       ///< number of the first call; number of calls
+  Nanoseconds uncertainty, waited;  ///< of records and digests: the maximum over the ranks; the sum over them
 
   void pack(Packer& out) const {
     out.number(static_cast<std::uint64_t>(kind));
@@ -239,7 +239,7 @@ std::uint64_t DigestNode::sample_stride(int ranks, bool with_exits) {
 }
 
 bool DigestNode::in_sample(std::uint64_t n, std::uint64_t stride) {
-  // A hash, since every stride-th call may be the same one of a loop.
+  // Hash the number, because every stride-th call may be the same call of a loop.
   return stride == 1 || core::mix64(n) % stride == 0;
 }
 
@@ -253,7 +253,10 @@ DigestNode::Epoch* DigestNode::find(std::uint64_t first, bool create) {
   if (at != epochs_.end() && at->first == first) return &*at;
   if (!create) return nullptr;
   Epoch epoch;
-  if (!spare_.empty()) epoch = std::move(spare_.back()), spare_.pop_back();
+  if (!spare_.empty()) {
+    epoch = std::move(spare_.back());
+    spare_.pop_back();
+  }
   epoch.first = first;
   return &*epochs_.insert(at, std::move(epoch));
 }
@@ -290,7 +293,7 @@ void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> reco
                            Nanoseconds waited, Host& host) {
   if (given_up_) return;
   if (records.empty()) return flush(host);
-  // Epochs end in their order, so what children have sent about earlier ones belongs to none.
+  // Epochs end in their order. So drop logs of children for earlier epochs that this rank has not ended.
   std::erase_if(epochs_, [&](const Epoch& e) { return !e.own && e.first < std::max(first, facts_until_); });
   if (first < facts_until_) return flush(host);  // too late
   try {
@@ -304,7 +307,8 @@ void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> reco
     if (children_ended_ || (lost_from_ <= first && first < lost_until_))
       epoch->logs = epoch->summed = place_.children.size();
     if (lost_until_ <= first) lost_from_ = UINT64_MAX;
-    epoch->uncertainty = std::max(epoch->uncertainty, uncertainty), epoch->waited += waited;
+    epoch->uncertainty = std::max(epoch->uncertainty, uncertainty);
+    epoch->waited += waited;
   } catch (...) {
     std::erase_if(epochs_, [&](const Epoch& e) { return e.first == first; });
     if (place_.parent < 0) host.missing(records.size());
@@ -314,21 +318,23 @@ void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> reco
   leave_late(host);
 }
 
-/// Takes the memory of further epochs before they are under way, in a communicator that has had several. So a steady
-/// program allocates nothing, also when messages come late for the first time.
+/// Allocates memory for further epochs in advance, in a communicator that has had several. So a steady program needs no
+/// allocation later, even when messages come late for the first time.
 void DigestNode::reserve(std::size_t records) {
   constexpr int kSeveral = 5;
-  // Derived: an epoch that ends, one whose facts come, and one whose sums do.
+  // Derived: one epoch that ends, one whose facts arrive, and one whose sums arrive.
   constexpr std::size_t kUnderWay = 3;
   if (epochs_ended_ < kSeveral && ++epochs_ended_ < kSeveral) return;
-  epochs_.reserve(2 * kUnderWay), spare_.reserve(2 * kUnderWay);
+  epochs_.reserve(2 * kUnderWay);
+  spare_.reserve(2 * kUnderWay);
   while (epochs_.size() + spare_.size() < kUnderWay) spare_.emplace_back();
-  // Epochs of one length differ by a call or two.
+  // The lengths of epochs vary by a call or two.
   const auto make_room = [records](auto& rows) {
     if (rows.capacity() < records) rows.reserve(records + records / 8);
   };
   for (Epoch& e : spare_) {
-    make_room(e.records), make_room(e.sums);
+    make_room(e.records);
+    make_room(e.sums);
     if (!place_.children.empty()) make_room(e.digests);
     if (place_.parent < 0) make_room(e.facts);
   }
@@ -358,10 +364,11 @@ void DigestNode::pass_up(Epoch& epoch, Host& host) {
     pack_extra(out, epoch.samples);
   });
   flush(host);
-  epoch.digests.clear(), epoch.samples.clear();
+  epoch.digests.clear();
+  epoch.samples.clear();
 }
 
-/// Leader: sorts the samples by call. Calls whose samples do not come from all ranks have none.
+/// Leader: sorts the samples by call. Samples of a call are used only if they come from all ranks.
 void DigestNode::scatter(const Epoch& epoch) {
   const auto size = static_cast<std::size_t>(size_);
   sampled_calls_.clear();
@@ -369,7 +376,9 @@ void DigestNode::scatter(const Epoch& epoch) {
     if (const CallDigest& d = epoch.digests[i]; d.other < 0 && sampled(d.op, d.sampled, epoch.first + i))
       sampled_calls_.push_back(static_cast<std::uint32_t>(i));
   const std::size_t values = sampled_calls_.size() * size;
-  sampled_arrivals_.resize(values), sampled_blocks_.resize(values), sampled_exits_.resize(with_exits_ ? values : 0);
+  sampled_arrivals_.resize(values);
+  sampled_blocks_.resize(values);
+  sampled_exits_.resize(with_exits_ ? values : 0);
   sampled_ranks_.assign(sampled_calls_.size(), 0);
   for (Unpacker in(epoch.samples); in.good && !in.empty();) {
     const std::uint64_t rank = in.number();
@@ -404,7 +413,7 @@ CallSampled DigestNode::sample_of(std::size_t at) const {
   return {row(sampled_arrivals_), row(sampled_exits_), row(sampled_blocks_)};
 }
 
-/// Leader: uses the calls, and tells all ranks the facts.
+/// Leader: hands the calls of an epoch to the host, and sends the facts to all ranks.
 void DigestNode::decide(Epoch& epoch, Host& host) {
   epoch.passed = true;
   if (epoch.waited > 0) host.waited(epoch.waited);
@@ -464,7 +473,8 @@ void DigestNode::apply(Epoch& epoch, std::span<const CallFacts> facts, std::span
     }
     if (i >= epoch.records.size()) continue;
     const CallSums sums = host.own(epoch.records[i], own, own.with_arrivals ? static_cast<std::uint32_t>(stride_) : 1);
-    epoch.sums[i].waited += sums.waited, epoch.sums[i].error += sums.error;
+    epoch.sums[i].waited += sums.waited;
+    epoch.sums[i].error += sums.error;
   }
 }
 
@@ -486,9 +496,9 @@ void DigestNode::pass_sums(Epoch& epoch, Host& host) {
   if (ended_) flush(host);
 }
 
-/// Does what the messages so far allow.
+/// Takes all steps for which the messages so far suffice.
 void DigestNode::advance(Host& host) {
-  // The leader uses the calls in their order.
+  // The leader handles calls in their order.
   for (Epoch& epoch : epochs_) {
     if (epoch.passed) continue;
     if (!epoch.own || epoch.logs < place_.children.size()) break;
@@ -513,20 +523,24 @@ void DigestNode::finish_oldest(Host& host) {
   oldest.own = oldest.passed = oldest.applied = false;
   oldest.logs = oldest.summed = 0;
   oldest.uncertainty = oldest.waited = 0;
-  oldest.records.clear(), oldest.digests.clear(), oldest.facts.clear(), oldest.sums.clear(), oldest.samples.clear();
+  oldest.records.clear();
+  oldest.digests.clear();
+  oldest.facts.clear();
+  oldest.sums.clear();
+  oldest.samples.clear();
   Epoch memory = std::move(oldest);
   epochs_.erase(epochs_.begin());
   spare_.push_back(std::move(memory));
 }
 
-/// Goes on without what is too late.
+/// Continues without messages that are too late.
 void DigestNode::leave_late(Host& host) {
   const auto late = [](const Epoch& e) { return e.own && !e.passed; };
   while (beyond(kMostLate, late)) {
     std::ranges::find_if(epochs_, late)->logs = place_.children.size();
     advance(host);
   }
-  // Facts, or sums of children, that did not come.
+  // The facts, or the sums of children, did not arrive.
   while (beyond(2 * kMostLate + static_cast<std::size_t>(place_.depth), [](const Epoch& e) { return e.own; })) {
     finish_oldest(host);
     advance(host);
@@ -537,14 +551,16 @@ void DigestNode::take_log(const PartHead& part, std::span<const char> samples, R
   Epoch* epoch = find(part.first, false);
   if (!epoch && part.first >= facts_until_) {
     if (beyond(kMostAhead, [](const Epoch& e) { return !e.own; })) {
-      lost_from_ = std::min(lost_from_, part.first), lost_until_ = std::max(lost_until_, part.first + 1);
+      lost_from_ = std::min(lost_from_, part.first);
+      lost_until_ = std::max(lost_until_, part.first + 1);
       return;
     }
     epoch = find(part.first, true);
   }
   if (!epoch || epoch->passed) return;  // too late
   ++epoch->logs;
-  epoch->uncertainty = std::max(epoch->uncertainty, part.uncertainty), epoch->waited += part.waited;
+  epoch->uncertainty = std::max(epoch->uncertainty, part.uncertainty);
+  epoch->waited += part.waited;
   if (part.kind == PartKind::records) {
     merge_records(*epoch, records_, from);
     return;
@@ -554,7 +570,7 @@ void DigestNode::take_log(const PartHead& part, std::span<const char> samples, R
   append_whole(epoch->samples, [&] { Packer(epoch->samples).append(samples); });
 }
 
-/// The parent is through with this epoch and all before it, maybe without the logs of this rank.
+/// Takes the facts of an epoch. The parent has finished this epoch and all before, maybe without the logs of this rank.
 void DigestNode::take_facts(std::uint64_t first, std::span<const char> part, std::span<const char> patterns,
                             Host& host) {
   facts_until_ = std::max(facts_until_, first + 1);
@@ -567,7 +583,7 @@ void DigestNode::take_facts(std::uint64_t first, std::span<const char> part, std
   if (epoch && epoch->own) {
     if (!epoch->applied) apply(*epoch, facts_, patterns, host);
   } else if (first >= finished_) {
-    // Without the log of this rank no call of the epoch is known, so no rank has waits to add up.
+    // Without the log of this rank, the leader knows no call of the epoch, so no rank has waits to add up.
     Epoch none;
     none.first = first;
     pass_sums(none, host);

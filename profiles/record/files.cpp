@@ -25,9 +25,9 @@ constexpr int kNewFile = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
 class Temporary {
  public:
   Temporary(int folder, const std::string& wanted) : folder_(folder) {
-    // Derived: a name clashes only with a file of an equal process number, from another host or a killed process, and
-    // of the same nanosecond of a second. Each try reads the clock again, so a second one almost always succeeds. After
-    // the last, the file is not written and the caller says so.
+    // Derived: two names are equal only if process number and nanosecond of a second are equal, on another host or of a
+    // killed process. Each try reads the clock again, so a second try almost always succeeds. After the last try, the
+    // file is not written, and the caller reports it.
     constexpr int kTries = 16;
     timespec now{};
     for (int i = 0; i < kTries && !file_; ++i) {
@@ -37,7 +37,10 @@ class Temporary {
                     static_cast<unsigned long>(now.tv_nsec + i));
       name_ = wanted + suffix;
       const int fd = openat(folder, name_.c_str(), kNewFile, 0666);
-      if (fd >= 0 && !(file_ = fdopen(fd, "w"))) close(fd), unlinkat(folder, name_.c_str(), 0);
+      if (fd >= 0 && !(file_ = fdopen(fd, "w"))) {
+        close(fd);
+        unlinkat(folder, name_.c_str(), 0);
+      }
       if (fd < 0 && errno != EEXIST) break;
     }
     made_ = file_ != nullptr;
@@ -50,7 +53,7 @@ class Temporary {
   Temporary& operator=(const Temporary&) = delete;
   std::FILE* file() const { return file_; }
   bool finish() { return !file_ || std::fclose(std::exchange(file_, nullptr)) == 0; }
-  /// Returns false if the data cannot be on disk.
+  /// Flushes the data to disk. Returns false if that failed.
   bool sync() { return std::fflush(file_) == 0 && (fsync(fileno(file_)) == 0 || errno == EINVAL || errno == ENOSYS); }
   bool rename_to(const std::string& name) {
     if (renameat(folder_, name_.c_str(), folder_, name.c_str()) != 0) return false;
@@ -81,7 +84,7 @@ class Temporary {
   bool made_ = false;
 };
 
-/// Writes a temporary file beside `path`, which `place` then gives its name.
+/// Writes a temporary file beside `path`. Then `place` renames it.
 template <typename Place>
 core::Result<bool> write_and(const std::string& path, const std::function<void(const Sink&)>& produce, Place place) {
   const auto failed = [&] { return core::Error{"cannot write '" + path + "': " + std::strerror(errno)}; };
@@ -97,7 +100,10 @@ core::Result<bool> write_and(const std::string& path, const std::function<void(c
   produce([&](std::string_view text) {
     if (error == 0 && std::fwrite(text.data(), 1, text.size(), temporary.file()) != text.size()) error = errno;
   });
-  if (error != 0) return errno = error, failed();
+  if (error != 0) {
+    errno = error;
+    return failed();
+  }
   if (!place(temporary, name)) return failed();
   return true;
 }
@@ -161,7 +167,7 @@ core::Result<std::string> read_placed_file(const std::string& path, uid_t owner,
     const ssize_t n = ::read(file.get(), out.data() + got, size - got);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return refused(std::strerror(errno));
-    if (n == 0) break;  // it became shorter meanwhile
+    if (n == 0) break;  // the file has become shorter
     got += static_cast<std::size_t>(n);
   }
   out.resize(got);

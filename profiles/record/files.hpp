@@ -19,14 +19,14 @@ namespace latecomer::profiles {
 
 using core::Rank;
 
-/// Takes a file piece by piece. The profile of a large job is too large to hold in memory twice.
+/// Receives the text of a file piece by piece. The profile of a large job is too large to hold in memory twice.
 using Sink = std::function<void(std::string_view)>;
 
 /// Writes to a new file beside `path`, then renames it to `path`. A link called `path` is replaced, not followed.
 core::Result<bool> write_file(const std::string& path, const std::function<void(const Sink&)>& produce);
 core::Result<bool> write_file(const std::string& path, const std::string& text);
 
-/// Replaces a file, after the new one is on disk. If `produce` returns false, with errno, the old one stays.
+/// Replaces a file after the new one is on disk. If `produce` returns false, with errno, the old file stays.
 core::Result<bool> replace_file(const std::string& path, const std::function<bool(const Sink&)>& produce);
 
 /// The bytes of a file that any user may have put into its folder. Accepts a regular file of `owner` with at most
@@ -46,16 +46,17 @@ bool is_snapshot_name(std::string_view name);
 /// "live-HOST.json": the name of a host's copy of its live state. It lies beside the snapshots.
 std::string live_copy_name(const std::string& host);
 bool is_live_copy_name(std::string_view name);
-/// "last-HOST.json": the name of the same where `latecomer run` or `latecomer relay` keeps it for `latecomer recover`.
+/// "last-HOST.json": the name of the last live state of a host, which `latecomer run` or `latecomer relay` keeps for
+/// `latecomer recover`.
 std::string last_state_name(const std::string& host);
 bool is_last_state_name(std::string_view name);
 
-/// The head of a snapshot. A file of which nothing is written yet has the serial 0.
+/// The head of a snapshot. In a file that is not written yet, the serial is 0.
 struct SnapshotHeader {
   char magic[8];
   std::uint64_t layout, serial, size, checksum;
   ProcessId writer;
-  std::int64_t aborted_ns = 0;  ///< when the process called MPI_Abort, since the start of MPI; 0: it did not
+  std::int64_t aborted_ns = 0;  ///< time of MPI_Abort since the start of MPI; 0: the process did not call it
 };
 inline constexpr char kSnapshotMagic[8] = {'l', 'a', 't', 'e', 's', 'p', 'l', '3'};
 

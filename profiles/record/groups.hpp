@@ -17,7 +17,10 @@ struct Group {
   std::uint64_t calls = 0;                                    ///< with records of all ranks
   double waited_ns = 0, imbalance_ns = 0, after_last_ns = 0;  ///< sums
   void add(const Group& o) {
-    calls += o.calls, waited_ns += o.waited_ns, imbalance_ns += o.imbalance_ns, after_last_ns += o.after_last_ns;
+    calls += o.calls;
+    waited_ns += o.waited_ns;
+    imbalance_ns += o.imbalance_ns;
+    after_last_ns += o.after_last_ns;
   }
 };
 

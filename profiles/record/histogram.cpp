@@ -46,14 +46,19 @@ void write_number(std::string& out, double value) {
   out.append(text, std::to_chars(text, text + sizeof text, value).ptr);
 }
 
+void write_number(std::string& out, std::string_view before, double value) {
+  out += before;
+  write_number(out, value);
+}
+
 void Histogram::write_json(std::string& out, const char* unit, double divisor) const {
   int first = 0, last = kBuckets - 1;
   while (first < last && counts_[static_cast<std::size_t>(first)] == 0) ++first;
   while (last > first && counts_[static_cast<std::size_t>(last)] == 0) --last;
   ((out += "{\"unit\":\"") += unit) += "\",\"scale\":\"log\",\"edges\":[";
   if (n_ > 0) {
-    for (int i = first; i <= last; ++i) write_number(out, edge(i) / divisor), out += ',';
-    write_number(out, std::max(edge(last + 1), static_cast<double>(max())) / divisor);
+    for (int i = first; i <= last; ++i) write_number(out, i > first ? "," : "", edge(i) / divisor);
+    write_number(out, ",", std::max(edge(last + 1), static_cast<double>(max())) / divisor);
   }
   out += "],\"counts\":[";
   for (int i = first; n_ > 0 && i <= last; ++i) {
@@ -65,7 +70,7 @@ void Histogram::write_json(std::string& out, const char* unit, double divisor) c
                                                     {",\"p90\":", quantile(0.9)},
                                                     {",\"p99\":", quantile(0.99)},
                                                     {",\"max\":", static_cast<double>(max())}};
-  for (const auto& [name, value] : figures) out += name, write_number(out, value / divisor);
+  for (const auto& [name, value] : figures) write_number(out, name, value / divisor);
   out += '}';
 }
 

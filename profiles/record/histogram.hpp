@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace latecomer::profiles {
 
@@ -63,5 +64,7 @@ class Histogram {
 
 /// Appends the shortest text that reads back as the same number.
 void write_number(std::string& out, double value);
+/// Appends a text, such as a key, and the number.
+void write_number(std::string& out, std::string_view before, double value);
 
 }  // namespace latecomer::profiles

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sizes of jobs that readers of files accept. A number beyond them tells damaged data.
+// The sizes of jobs that readers of files accept. A larger number shows that the data are damaged.
 #pragma once
 
 #include "core/base/types.hpp"

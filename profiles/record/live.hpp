@@ -34,7 +34,7 @@ struct LiveFrame {
 
 struct LiveFile {
   static constexpr std::uint32_t kVersion = 3;
-  static constexpr int kFrames = 128;  ///< 32 KiB; sites beyond have no name in `who`
+  static constexpr int kFrames = 128;  ///< 32 KiB; further sites have no name in `who`
   char magic[16] = {};                 ///< kMagic, written last
   std::uint32_t version = kVersion;
   std::int32_t rank = 0, ranks = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Merges contributions. What is dropped depends on the data only, so that parts of a tree drop the same.
+// Merges contributions. The choice of data to drop depends on the data only, so all nodes of a tree drop the same data.
 #include "profiles/record/merged.hpp"
 
 #include <algorithm>
@@ -22,10 +22,17 @@ std::vector<Said> said_by(Rank rank, const std::vector<std::string>& texts) {
 
 /// The head of a contribution.
 void take_head(const Contribution& from, Contribution& to) {
-  to.job = from.job, to.job_key = from.job_key, to.finished = from.finished, to.rank = from.rank;
-  to.host = from.host, to.clock_domain = from.clock_domain;
-  to.clock_offset = from.clock_offset, to.clock_uncertainty = from.clock_uncertainty;
-  to.clock_looks = from.clock_looks, to.process = from.process, to.learned = from.learned;
+  to.job = from.job;
+  to.job_key = from.job_key;
+  to.finished = from.finished;
+  to.rank = from.rank;
+  to.host = from.host;
+  to.clock_domain = from.clock_domain;
+  to.clock_offset = from.clock_offset;
+  to.clock_uncertainty = from.clock_uncertainty;
+  to.clock_looks = from.clock_looks;
+  to.process = from.process;
+  to.learned = from.learned;
 }
 
 std::uint64_t order_of(const Log& log) { return core::mix64(log.communicator + 1); }
@@ -43,7 +50,8 @@ void Merged::add(const Contribution& one) {
     sum.local[e.key].merge(e.site);
     if (e.site.before.samples > 0 && !without_rows_.contains(e.key)) before[e.key][row].merge(e.site.before);
   }
-  sum.edges += one.edges, sum.edge_sum += one.edge_sum;
+  sum.edges += one.edges;
+  sum.edge_sum += one.edge_sum;
   take_frames(one.frames);
   take_unplanned(one.unplanned);
   take_warnings(said_by(one.rank, one.warnings));
@@ -72,10 +80,12 @@ void Merged::merge(Merged&& other) {
     if (!without_rows_.contains(key))
       for (const auto& [row, intervals] : rows) before[key][row].merge(intervals);
   std::erase_if(before, [&](const auto& entry) { return without_rows_.contains(entry.first); });
-  sum.edges += other.sum.edges, sum.edge_sum += other.sum.edge_sum;
+  sum.edges += other.sum.edges;
+  sum.edge_sum += other.sum.edge_sum;
   take_frames(other.sum.frames);
   take_unplanned(other.sum.unplanned);
-  warnings_dropped += other.warnings_dropped, texts_dropped += other.texts_dropped;
+  warnings_dropped += other.warnings_dropped;
+  texts_dropped += other.texts_dropped;
   records_dropped += other.records_dropped;
   take_warnings(std::move(other.warnings));
   take_texts(plans, std::move(other.plans));
@@ -90,7 +100,7 @@ void Merged::merge(Merged&& other) {
 }
 
 void Merged::take_frames(const std::vector<Frame>& frames) {
-  // The frames of a site are those of the first process that knows it.
+  // Use the frames of the first process that knows a site.
   std::set<std::pair<std::uint64_t, std::uint32_t>> fresh;
   for (const Frame& f : frames) {
     const std::pair key{f.site, f.callers};
@@ -103,7 +113,7 @@ void Merged::take_frames(const std::vector<Frame>& frames) {
 }
 
 void Merged::take_unplanned(const std::vector<Unplanned>& all) {
-  // Every member of a communicator counts the same calls: take the largest count.
+  // Every member of a communicator counts the same calls. So take the largest count.
   for (const Unplanned& u : all) {
     const auto found = std::ranges::find(sum.unplanned, u.algorithm, &Unplanned::algorithm);
     if (found == sum.unplanned.end()) sum.unplanned.push_back(u);
@@ -114,7 +124,7 @@ void Merged::take_unplanned(const std::vector<Unplanned>& all) {
 void Merged::take_warnings(std::vector<Said>&& more) {
   std::ranges::move(more, std::back_inserter(warnings));
   if (warnings.size() <= kMostWarnings) return;
-  // Those of the lowest ranks stay.
+  // Keep the warnings of the lowest ranks.
   std::ranges::stable_sort(warnings, {}, &Said::rank);
   warnings_dropped += warnings.size() - kMostWarnings;
   warnings.resize(kMostWarnings);
@@ -143,11 +153,14 @@ void Merged::limit_logs() {
   std::size_t records = 0;
   for (const Log& log : sum.logs) records += log.records.size();
   if (records <= kMostRecords) return;
-  // A call needs the records of all members of its communicator. So whole communicators go, in one order everywhere.
+  // A call needs the records of all members of its communicator. So drop whole communicators, in the same order on all
+  // nodes.
   std::map<std::uint64_t, std::size_t> by_order;
   for (const Log& log : sum.logs) by_order[order_of(log)] += log.records.size();
-  for (auto last = by_order.rbegin(); last != by_order.rend() && records > kMostRecords; ++last)
-    records -= last->second, logs_below_ = last->first;
+  for (auto last = by_order.rbegin(); last != by_order.rend() && records > kMostRecords; ++last) {
+    records -= last->second;
+    logs_below_ = last->first;
+  }
   drop();
 }
 
@@ -155,7 +168,7 @@ void Merged::limit_before() {
   std::size_t rows = 0;
   for (const auto& [key, of] : before) rows += of.size();
   while (rows > kMostIntervals) {
-    // The site with the fewest samples. A profile shows those with the most time.
+    // Drop the site with the fewest samples, since a profile shows the sites with the most time.
     const auto samples = [](const auto& entry) {
       std::uint64_t out = 0;
       for (const auto& [row, intervals] : entry.second) out += intervals.samples;
@@ -163,7 +176,8 @@ void Merged::limit_before() {
     };
     const auto least = std::ranges::min_element(before, {}, samples);
     rows -= least->second.size();
-    without_rows_.insert(least->first), before.erase(least);
+    without_rows_.insert(least->first);
+    before.erase(least);
   }
 }
 
@@ -172,23 +186,20 @@ void Merged::serialize(std::string& out) const {
   const std::uint64_t first = out.size();
   ByteWriter w(out, true);
   w.each(members, [&](const Member& m) {
-    w.plain(m.rank), w.plain(m.finished), w.text(m.host), w.text(m.clock_domain), w.plain(m.clock_offset),
-        w.plain(m.clock_uncertainty), w.plain(m.clock_looks);
-    w.plain(m.process.usage), w.plain(m.process.peers), w.plain(m.process.cores), w.plain(m.process.host_cores),
-        w.plain(m.process.courteous), w.text(m.process.core_list);
-    w.plain(m.sample.stretch()), w.plain(m.sample.stride()), w.plain(m.sample.counted);
-    w.each(m.sample.calls(), [&](const SampledCall& s) { w.plain(s.number), w.plain(s.record); });
+    w.write(m.rank, m.finished, m.host, m.clock_domain, m.clock_offset, m.clock_uncertainty, m.clock_looks);
+    w.write(m.process.usage, m.process.peers, m.process.cores, m.process.host_cores, m.process.courteous,
+            m.process.core_list);
+    w.write(m.sample.stretch(), m.sample.stride(), m.sample.counted);
+    w.each(m.sample.calls(), [&](const SampledCall& s) { w.write(s.number, s.record); });
   });
   for (const auto* texts : {&warnings, &plans, &decisions})
-    w.each(*texts, [&](const Said& s) { w.plain(s.rank), w.text(s.text); });
+    w.each(*texts, [&](const Said& s) { w.write(s.rank, s.text); });
   w.each(before, [&](const auto& site) {
-    w.plain(site.first);
-    w.each(site.second, [&](const auto& row) { w.plain(row.first), w.plain(row.second); });
+    w.write(site.first);
+    w.each(site.second, [&](const auto& row) { w.write(row.first, row.second); });
   });
-  w.each(without_rows_, [&](const SiteKey& key) { w.plain(key); });
-  w.plain(warnings_dropped), w.plain(texts_dropped), w.plain(records_dropped), w.plain(sizes_differ);
-  w.plain(logs_below_), w.plain(text_bytes_);
-  w.plain(first);
+  w.each(without_rows_, [&](const SiteKey& key) { w.write(key); });
+  w.write(warnings_dropped, texts_dropped, records_dropped, sizes_differ, logs_below_, text_bytes_, first);
 }
 
 bool Merged::deserialize(std::string_view bytes, Merged& out) {
@@ -200,39 +211,40 @@ bool Merged::deserialize(std::string_view bytes, Merged& out) {
   ByteReader r(bytes.substr(first, bytes.size() - sizeof first - first));
   r.each([&] {
     Member& m = out.members.emplace_back();
-    r.plain(m.rank), r.plain(m.finished), r.text(m.host), r.text(m.clock_domain), r.plain(m.clock_offset),
-        r.plain(m.clock_uncertainty), r.plain(m.clock_looks);
-    r.plain(m.process.usage), r.plain(m.process.peers), r.plain(m.process.cores), r.plain(m.process.host_cores),
-        r.plain(m.process.courteous), r.text(m.process.core_list);
+    r.read(m.rank, m.finished, m.host, m.clock_domain, m.clock_offset, m.clock_uncertainty, m.clock_looks);
+    r.read(m.process.usage, m.process.peers, m.process.cores, m.process.host_cores, m.process.courteous,
+           m.process.core_list);
     std::uint64_t stretch = 0, stride = 1;
     std::vector<SampledCall> sampled;
-    r.plain(stretch), r.plain(stride), r.plain(m.sample.counted);
+    r.read(stretch, stride, m.sample.counted);
     r.each([&] {
       SampledCall& s = sampled.emplace_back();
-      r.plain(s.number), r.plain(s.record);
+      r.read(s.number, s.record);
     });
     r.good = r.good && is_rank_of(m.rank, ranks) && m.sample.restore(std::move(sampled), stretch, stride);
   });
   for (auto* texts : {&out.warnings, &out.plans, &out.decisions})
     r.each([&] {
       Said& s = texts->emplace_back();
-      r.plain(s.rank), r.text(s.text);
+      r.read(s.rank, s.text);
     });
   r.each([&] {
     SiteKey key;
-    r.plain(key);
+    r.read(key);
     auto& rows = out.before[key];
     r.each([&] {
       std::int32_t row = 0;
-      r.plain(row), r.plain(rows[row]);
+      r.read(row);
+      r.read(rows[row]);
     });
   });
   r.each([&] {
     SiteKey key;
-    r.plain(key), out.without_rows_.insert(key);
+    r.read(key);
+    out.without_rows_.insert(key);
   });
-  r.plain(out.warnings_dropped), r.plain(out.texts_dropped), r.plain(out.records_dropped), r.plain(out.sizes_differ);
-  r.plain(out.logs_below_), r.plain(out.text_bytes_);
+  r.read(out.warnings_dropped, out.texts_dropped, out.records_dropped, out.sizes_differ, out.logs_below_,
+         out.text_bytes_);
   for (const Frame& f : out.sum.frames) out.framed_.insert({f.site, f.callers});
   return r.good && !out.members.empty() && std::ranges::is_sorted(out.members, {}, &Member::rank);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What several processes of a job contribute to its profile, in one piece. At the end of a job, contributions go up a
-// tree, and every node merges those of its children. The memory depends on the sites and the ranks below, and is
-// limited: what a profile would fold or leave out anyway is dropped here, and counted.
+// The merged contributions of several processes to the profile of a job. At the end of a job, contributions go up a
+// tree, and every node merges those of its children. The memory depends on the sites and the ranks, and is limited:
+// data that the profile would leave out anyway are dropped and counted.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace latecomer::profiles {
 
-/// What the profile shows of one process.
+/// The data of one process that the profile shows for it alone.
 struct Member {
   Rank rank = 0;
   bool finished = false;
@@ -34,12 +34,12 @@ struct Said {
   std::string text;
 };
 
-/// How far the snapshots of a job reach that runs still or was cut short. Seconds since the start of MPI.
+/// The end of the snapshots of a job that still runs or was cut short. Seconds since the start of MPI.
 struct Reach {
-  double first_end = 0, last_end = 0;            ///< of the snapshots of its ranks
-  std::map<Rank, double> covered;                ///< the end of the last snapshot that holds anything of the rank
-  std::vector<std::pair<Rank, double>> aborted;  ///< ranks that called MPI_Abort, and when
-  std::map<Rank, double> own_end;                ///< of the rank's own snapshot
+  double first_end = 0, last_end = 0;            ///< the first and the last end of a rank's snapshot
+  std::map<Rank, double> covered;                ///< end of the last snapshot that holds data about the rank
+  std::vector<std::pair<Rank, double>> aborted;  ///< ranks that called MPI_Abort, and the times
+  std::map<Rank, double> own_end;                ///< end of the rank's own snapshot
 };
 
 class Merged {
@@ -49,9 +49,9 @@ class Merged {
   static constexpr std::size_t kMostWarnings = 1000, kMostTexts = 16 << 20, kMostRecords = std::size_t{1} << 20,
                                kMostIntervals = std::size_t{1} << 17;
 
-  /// Adds one process, each once.
+  /// Adds one process. Each process may be added once.
   void add(const Contribution& one);
-  /// Adds other processes.
+  /// Adds the processes of another object.
   void merge(Merged&& other);
   bool empty() const { return members.empty(); }
 
@@ -59,16 +59,16 @@ class Merged {
   void serialize(std::string& out) const;
   static bool deserialize(std::string_view bytes, Merged& out);
 
-  /// Sums, and the head, which is that of the lowest rank. Its members `local`, `patterns`, `frames`, `edges`,
+  /// The sums over all processes, with the head of the lowest rank. The members `local`, `patterns`, `frames`, `edges`,
   /// `unplanned` and `logs` hold the data of all processes; `warnings`, `plans` and `decisions` are empty.
   Contribution sum;
   std::vector<Member> members;  ///< by ascending rank
   std::vector<Said> warnings, plans, decisions;
   std::map<SiteKey, std::map<std::int32_t, Intervals>> before;  ///< by row of ranks
   std::uint64_t warnings_dropped = 0;
-  std::uint64_t texts_dropped = 0;    ///< plans and decisions
-  std::uint64_t records_dropped = 0;  ///< of logs
-  /// Whether the processes say different numbers of ranks: files of a folder may be damaged.
+  std::uint64_t texts_dropped = 0;    ///< number of plans and decisions that were dropped
+  std::uint64_t records_dropped = 0;  ///< number of records in logs that were dropped
+  /// Whether the processes name different numbers of ranks, as damaged files of a folder may.
   bool sizes_differ = false;
   std::optional<Reach> reach;  ///< set by the reader of snapshots, not serialized
 

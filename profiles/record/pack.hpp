@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compact bytes for what ranks tell each other about calls. The times of successive calls are near each other, and
-// calls repeat: a call of one of the last shapes takes about 10 bytes instead of 48.
+// A compact format for the records that ranks exchange. The times of successive calls are near each other, and calls
+// repeat. So a call with the shape of one of the last calls takes about 10 bytes instead of 48.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace latecomer::profiles {
 
-/// What is often equal in successive calls. Fields without a meaning are 0.
+/// The properties that are often equal in successive calls. Properties that a call does not have are 0.
 struct CallShape {
   std::uint64_t site = 0;
   std::int64_t bytes = 0;
@@ -26,10 +26,10 @@ struct CallShape {
   bool operator==(const CallShape&) const = default;
 };
 
-/// The last shapes. The writer and the reader of a message have the same.
+/// The shapes of the last calls. The writer and the reader of a message keep the same shapes.
 class LastShapes {
  public:
-  /// 0: not among them; else their distance from the newest, counted from 1.
+  /// The distance of the shape from the newest one, counted from 1. 0: the shape is not kept.
   std::uint64_t find(const CallShape& shape) const {
     for (std::size_t back = 1; back <= count_; ++back)
       if ((*this)[back] == shape) return back;
@@ -51,7 +51,7 @@ class LastShapes {
 class Packer {
  public:
   explicit Packer(std::vector<char>& out) : out_(out) {}
-  /// Seven bits per byte, the lowest first.
+  /// Writes a number with seven bits per byte, the lowest first.
   void number(std::uint64_t value) {
     if (value < 0x80) return out_.push_back(static_cast<char>(value));
     std::array<char, 10> bytes;
@@ -60,7 +60,7 @@ class Packer {
     bytes[count++] = static_cast<char>(value);
     out_.insert(out_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count));
   }
-  /// Small for values near 0 of either sign.
+  /// Writes the difference of two numbers. Differences near 0, of either sign, take one byte.
   void difference(std::int64_t to, std::int64_t from) { number(folded(to, from)); }
   static std::uint64_t folded(std::int64_t to, std::int64_t from) {
     const std::uint64_t value = static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
@@ -91,7 +91,7 @@ class Packer {
   LastShapes shapes_;
 };
 
-/// Reads what Packer has written. After damaged bytes `good` is false, and the values are 0.
+/// Reads the format of Packer. After damaged bytes, `good` is false, and all values are 0.
 class Unpacker {
  public:
   explicit Unpacker(std::span<const char> in) : in_(in) {}
@@ -124,7 +124,7 @@ class Unpacker {
     if (const auto bytes = take(sizeof value); !bytes.empty()) std::memcpy(&value, bytes.data(), sizeof value);
     return value;
   }
-  /// The next bytes; none if there are fewer.
+  /// The next `count` bytes, or no bytes if fewer are left.
   std::span<const char> take(std::size_t count) {
     if (!good || in_.size() < count || count == 0) {
       good = good && count == 0;

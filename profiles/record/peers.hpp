@@ -12,17 +12,16 @@
 
 namespace latecomer::profiles {
 
-/// sum + times * one. Where the product or the sum does not fit, the end of the range on its side: a damaged snapshot
-/// may hold any figure.
+/// sum + times * one, limited to the range of the type, because a damaged snapshot may hold any figure.
 constexpr core::Nanoseconds plus(core::Nanoseconds sum, core::Nanoseconds one, std::int64_t times = 1) {
   core::Nanoseconds out = 0;
   if (!__builtin_mul_overflow(one, times, &out) && !__builtin_add_overflow(sum, out, &out)) return out;
   return (one < 0) == (times < 0) ? INT64_MAX : INT64_MIN;
 }
 
-/// Times by rank, the longest of many kept by space saving (Metwally, Agrawal and El Abbadi 2005): a new rank takes the
-/// place and the time of the rank with the least. The sum over ranks is exact. With at most kKept ranks each time is,
-/// too. With more, a time is too long by an eighth of the sum at most.
+/// Times by rank. Keeps the longest by space saving (Metwally, Agrawal and El Abbadi 2005): a new rank takes the place
+/// and the time of the rank with the shortest time. The sum over ranks is exact. With at most kKept ranks, each time is
+/// exact, too. With more ranks, a time is too long by at most an eighth of the sum.
 class Peers {
  public:
   static constexpr std::size_t kKept = 8;
@@ -36,9 +35,10 @@ class Peers {
       if (peers_[at].waited < peers_[least].waited) least = at;
     if (at == kKept) at = least;
     if (at == count_) ++count_;
-    peers_[at].rank = rank, peers_[at].waited = plus(peers_[at].waited, waited);
+    peers_[at].rank = rank;
+    peers_[at].waited = plus(peers_[at].waited, waited);
   }
-  /// `times`: that the other's times count.
+  /// `times`: the factor with which the other object's times count.
   void merge(const Peers& o, std::int64_t times = 1) {
     for (const Peer& p : o.all()) add(p.rank, plus(0, p.waited, times));
   }

@@ -28,7 +28,8 @@ std::string SiteKey::id() const {
 
 void LocalSite::merge(const LocalSite& o) {
   calls += o.calls;
-  outside += o.outside, stood += o.stood;
+  outside += o.outside;
+  stood += o.stood;
   rested += o.rested;
   bytes_min = std::min(bytes_min, o.bytes_min);
   bytes_max = std::max(bytes_max, o.bytes_max);
@@ -86,24 +87,31 @@ PatternSite& SiteBook::at(SiteKey key) {
 }
 
 PatternSite& SiteBook::site_at(const SiteKey& key) {
-  if (!latest_.site || latest_.key != key) latest_.site = &at(key), latest_.key = key;
+  if (!latest_.site || latest_.key != key) {
+    latest_.site = &at(key);
+    latest_.key = key;
+  }
   return *latest_.site;
 }
 
 void PatternSite::merge(const PatternSite& o) {
   calls += o.calls;
-  divergent_calls += o.divergent_calls, other_callers += o.other_callers;
+  divergent_calls += o.divergent_calls;
+  other_callers += o.other_callers;
   imbalance.merge(o.imbalance);
   after_last.merge(o.after_last);
   factor_milli.merge(o.factor_milli);
-  history.calls += o.history.calls, history.error_sum_ns += o.history.error_sum_ns;
-  edge.calls += o.edge.calls, edge.error_sum_ns += o.edge.error_sum_ns;
+  history.calls += o.history.calls;
+  history.error_sum_ns += o.history.error_sum_ns;
+  edge.calls += o.edge.calls;
+  edge.error_sum_ns += o.edge.error_sum_ns;
   std::size_t guess = 0;
   for (const auto& [row, offsets] : o.ranks.rows()) {
     RankOffsets& mine = ranks.at_or_new(row, guess++);
     mine.offset.merge(offsets.offset);
     mine.last_count += offsets.last_count;
-    mine.waited_ns += offsets.waited_ns, mine.awaited_ns += offsets.awaited_ns;
+    mine.waited_ns += offsets.waited_ns;
+    mine.awaited_ns += offsets.awaited_ns;
   }
   for (const auto& [algorithm, d] : o.dispatch) {
     dispatch[algorithm].calls += d.calls;
@@ -114,7 +122,7 @@ void PatternSite::merge(const PatternSite& o) {
 
 namespace {
 
-/// The record of the root, or of the first rank: its site has the credit for the call.
+/// The record of the root, or else of the first rank. The call counts for its site.
 const CallRecord& owner_of(std::span<const CallRecord* const> records) {
   return *records[core::is_rooted(records[0]->op) && records[0]->root >= 0 &&
                           records[0]->root < static_cast<Rank>(records.size())
@@ -129,7 +137,8 @@ void SiteBook::record(std::span<const CallRecord* const> records, std::span<cons
   std::vector<Nanoseconds> arrivals_of, exits;
   std::int64_t bytes = 0;
   for (const CallRecord* r : records) {
-    arrivals_of.push_back(r->arrival), exits.push_back(r->exit);
+    arrivals_of.push_back(r->arrival);
+    exits.push_back(r->exit);
     bytes += std::max<Bytes>(r->bytes, 0);
   }
   record({{owner.site, owner.op, static_cast<std::int32_t>(records.size())},
@@ -143,7 +152,7 @@ void SiteBook::record(std::span<const CallRecord* const> records, std::span<cons
 
 void SiteBook::record(const ArrivalRecord::Kind& kind, std::span<const Nanoseconds> of_arrivals,
                       std::span<const Nanoseconds> exits) {
-  // A leader's share of the memory is its communicators' share of the ranks.
+  // Each leader gets the share of the memory that its communicators have of the ranks.
   arrivals.start(static_cast<std::size_t>(
       static_cast<double>(ArrivalRecord::kMostBytes) *
       std::min(1.0, static_cast<double>(groups.members()) / static_cast<double>(std::max(1, ranks_)))));
@@ -157,9 +166,11 @@ void SiteBook::add_call(const CallDigest& call, const Members& members, const Ca
   Group& group = groups[members.group];
   const Nanoseconds imbalance = call.last - call.first;
   ++site.calls;
-  site.divergent_calls += call.divergent, site.other_callers += call.other_callers;
+  site.divergent_calls += call.divergent;
+  site.other_callers += call.other_callers;
   site.imbalance.add(imbalance);
-  ++group.calls, group.imbalance_ns += static_cast<double>(imbalance);
+  ++group.calls;
+  group.imbalance_ns += static_cast<double>(imbalance);
   if (size > 1 && facts.first < first_call.arrival) first_call = {.arrival = facts.first};
   if (network && call.bytes >= 0)
     if (const auto message = static_cast<double>(network->step_ns(call.bytes)); message > 0)
@@ -187,10 +198,11 @@ CallSums SiteBook::add_own(const CallRecord& record, const CallFacts& facts, Ran
   if (size == 1) return made;
   RankSums& sum = sums[own];
   sum.waited_ns += waited;
-  // The rank's arrival after the mean arrival of the others.
+  // The time from the mean arrival of the other ranks to the rank's own.
   sum.late_ns +=
       static_cast<double>(size * (record.arrival - facts.first) - facts.arrivals) / static_cast<double>(size - 1);
-  sum.last_count += latest, ++sum.calls;
+  sum.last_count += latest;
+  ++sum.calls;
   return made;
 }
 
@@ -201,7 +213,8 @@ void SiteBook::add_awaited(const CallDigest& call, const Members& members, const
   PatternSite& site = site_at({call.site, call.op, size, call.callers});
   if (call.by_pattern) {
     PatternSource& source = (call.edge & kRanByEdge) != 0 ? site.edge : site.history;
-    ++source.calls, source.error_sum_ns += static_cast<double>(all.error) / size;
+    ++source.calls;
+    source.error_sum_ns += static_cast<double>(all.error) / size;
   }
   if (facts.awaited >= 0) add_wait(site, members, facts.first, facts.awaited, static_cast<double>(all.waited));
 }
@@ -213,7 +226,10 @@ void SiteBook::add_wait(PatternSite& site, const Members& members, Nanoseconds f
   groups[members.group].waited_ns += ns;
   if (first != first_call.arrival) return;
   first_call.waited_ns += ns;
-  if (ns > first_call.awaited_ns) first_call.awaited_ns = ns, first_call.awaited = of;
+  if (ns > first_call.awaited_ns) {
+    first_call.awaited_ns = ns;
+    first_call.awaited = of;
+  }
 }
 
 void SiteBook::add_scan(const CallDigest& call, const Members& members, std::span<const Nanoseconds> of_arrivals,
@@ -248,7 +264,8 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
     const CallFacts its = scan ? facts_below(facts, of_arrivals, r) : facts;
     const CallSums one = !counted.empty() && counted[at] ? sums_of(*records[at], its, r)
                                                          : add_own(*records[at], its, r, world[at], size);
-    all.waited += one.waited, all.error += one.error;
+    all.waited += one.waited;
+    all.error += one.error;
   }
   add_awaited(call, members, facts, all);
   if (scan) add_scan(call, members, of_arrivals);
@@ -271,139 +288,131 @@ void SiteBook::merge(const SiteBook& other) {
 
 void Contribution::serialize(std::string& out, std::span<const LiveLog> live) const {
   ByteWriter w(out);
-  for (const std::string* text : {&job.program, &job.command_line, &job.start, &job.mpi_library, &job.mode})
-    w.text(*text);
-  w.plain(job.ranks), w.plain(job.wall_time_s), w.plain(job.network_from), w.plain(job.network),
-      w.plain(job.record_arrivals), w.plain(job.promised);
-  w.each(job.forced, [&](const ForcedRule& rule) { w.plain(rule); });
-  w.plain(job_key), w.plain(finished), w.plain(rank), w.text(host), w.text(clock_domain);
-  w.plain(clock_offset), w.plain(clock_uncertainty), w.plain(clock_looks), w.plain(edges), w.plain(edge_sum);
-  w.plain(process.usage), w.plain(process.peers), w.plain(process.cores), w.plain(process.host_cores),
-      w.plain(process.courteous);
-  w.text(process.core_list);
-  w.each(unplanned, [&](const Unplanned& u) { w.plain(u); });
+  w.write(job.program, job.command_line, job.start, job.mpi_library, job.mode);
+  w.write(job.ranks, job.wall_time_s, job.network_from, job.network, job.record_arrivals, job.promised);
+  w.each(job.forced, [&](const ForcedRule& rule) { w.write(rule); });
+  w.write(job_key, finished, rank, host, clock_domain);
+  w.write(clock_offset, clock_uncertainty, clock_looks, edges, edge_sum);
+  w.write(process.usage, process.peers, process.cores, process.host_cores, process.courteous, process.core_list);
+  w.each(unplanned, [&](const Unplanned& u) { w.write(u); });
   w.each(frames, [&](const Frame& f) {
-    w.plain(f.site), w.plain(f.callers), w.text(f.module), w.text(f.build_id), w.plain(f.offset), w.text(f.function),
-        w.text(f.file), w.plain(f.line);
+    w.write(f.site, f.callers, f.module, f.build_id, f.offset, f.function, f.file, f.line);
   });
-  w.each(local.entries(), [&](const LocalBook::Entry& e) { w.plain(e.key), w.plain(e.site); });
+  w.each(local.entries(), [&](const LocalBook::Entry& e) { w.write(e.key, e.site); });
   w.each(patterns.sites(), [&](const auto& kv) {
     const PatternSite& p = kv.second;
-    w.plain(kv.first), w.plain(p.calls), w.plain(p.divergent_calls), w.plain(p.other_callers), w.plain(p.imbalance),
-        w.plain(p.after_last), w.plain(p.factor_milli), w.plain(p.history), w.plain(p.edge);
-    w.each(p.ranks.rows(), [&](const auto& r) { w.plain(r.first), w.plain(r.second); });
-    w.each(p.dispatch, [&](const auto& d) { w.plain(d.first), w.plain(d.second); });
+    w.write(kv.first, p.calls, p.divergent_calls, p.other_callers, p.imbalance, p.after_last, p.factor_milli, p.history,
+            p.edge);
+    w.each(p.ranks.rows(), [&](const auto& r) { w.write(r.first, r.second); });
+    w.each(p.dispatch, [&](const auto& d) { w.write(d.first, d.second); });
   });
   w.each(patterns.groups.all(), [&](const Group& g) {
-    w.plain(g.calls), w.plain(g.waited_ns), w.plain(g.imbalance_ns), w.plain(g.after_last_ns);
-    w.each(g.ranks, [&](Rank rank) { w.plain(rank); });
+    w.write(g.calls, g.waited_ns, g.imbalance_ns, g.after_last_ns);
+    w.each(g.ranks, [&](Rank rank) { w.write(rank); });
   });
   std::uint64_t ranks_with_sums = 0;
   patterns.sums.each([&](Rank, const RankSums&) { ++ranks_with_sums; });
-  w.plain(patterns.first_call), w.plain(ranks_with_sums);
-  patterns.sums.each([&](Rank of, const RankSums& sums) { w.plain(of), w.plain(sums); });
+  w.write(patterns.first_call, ranks_with_sums);
+  patterns.sums.each([&](Rank of, const RankSums& sums) { w.write(of, sums); });
   const ArrivalRecord::Data& arrivals = patterns.arrivals.data();
-  w.plain(arrivals.most), w.plain(arrivals.stride), w.plain(arrivals.seen);
-  w.array(arrivals.kinds), w.array(arrivals.calls), w.array(arrivals.times);
-  w.each(warnings, [&](const std::string& s) { w.text(s); });
+  w.write(arrivals.most, arrivals.stride, arrivals.seen);
+  w.write(arrivals.kinds, arrivals.calls, arrivals.times);
+  w.each(warnings, [&](const std::string& s) { w.write(s); });
   const auto log = [&](const auto& l) {
-    w.plain(l.communicator), w.plain(l.comm_size), w.plain(l.comm_rank), w.plain(l.world_rank), w.plain(l.first),
-        w.plain(l.counted);
-    w.each(l.records, [&](const CallRecord& r) { w.plain(r); });
+    w.write(l.communicator, l.comm_size, l.comm_rank, l.world_rank, l.first, l.counted);
+    w.each(l.records, [&](const CallRecord& r) { w.write(r); });
   };
   w.each(logs, log);
   w.each(live, log);
-  w.plain(sample.stretch()), w.plain(sample.stride()), w.plain(sample.counted);
-  w.each(sample.calls(), [&](const SampledCall& s) { w.plain(s.number), w.plain(s.record); });
-  w.each(plans, [&](const std::string& s) { w.text(s); });
-  w.each(decisions, [&](const std::string& s) { w.text(s); });
-  w.text(learned);
-  w.text(job.history.file), w.text(job.history.why_not), w.plain(job.history.calls);
+  w.write(sample.stretch(), sample.stride(), sample.counted);
+  w.each(sample.calls(), [&](const SampledCall& s) { w.write(s.number, s.record); });
+  w.each(plans, [&](const std::string& s) { w.write(s); });
+  w.each(decisions, [&](const std::string& s) { w.write(s); });
+  w.write(learned);
+  w.write(job.history.file, job.history.why_not, job.history.calls);
 }
 
 bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   ByteReader r(bytes);
-  for (std::string* text : {&c.job.program, &c.job.command_line, &c.job.start, &c.job.mpi_library, &c.job.mode})
-    r.text(*text);
-  r.plain(c.job.ranks), r.plain(c.job.wall_time_s), r.plain(c.job.network_from), r.plain(c.job.network),
-      r.plain(c.job.record_arrivals), r.plain(c.job.promised);
+  r.read(c.job.program, c.job.command_line, c.job.start, c.job.mpi_library, c.job.mode);
+  r.read(c.job.ranks, c.job.wall_time_s, c.job.network_from, c.job.network, c.job.record_arrivals, c.job.promised);
   r.good = r.good && c.job.network_from <= NetworkFrom::end;
-  r.each([&] { r.plain(c.job.forced.emplace_back()); });
-  r.plain(c.job_key), r.plain(c.finished), r.plain(c.rank), r.text(c.host), r.text(c.clock_domain);
-  r.plain(c.clock_offset), r.plain(c.clock_uncertainty), r.plain(c.clock_looks), r.plain(c.edges), r.plain(c.edge_sum);
-  r.plain(c.process.usage), r.plain(c.process.peers), r.plain(c.process.cores), r.plain(c.process.host_cores),
-      r.plain(c.process.courteous);
-  r.text(c.process.core_list);
-  r.each([&] { r.plain(c.unplanned.emplace_back()); });
+  r.each([&] { r.read(c.job.forced.emplace_back()); });
+  r.read(c.job_key, c.finished, c.rank, c.host, c.clock_domain);
+  r.read(c.clock_offset, c.clock_uncertainty, c.clock_looks, c.edges, c.edge_sum);
+  r.read(c.process.usage, c.process.peers, c.process.cores, c.process.host_cores, c.process.courteous,
+         c.process.core_list);
+  r.each([&] { r.read(c.unplanned.emplace_back()); });
   if (!r.good || !is_rank_of(c.rank, c.job.ranks)) return false;
   c.patterns.job_of(c.job.ranks);
   r.each([&] {
     Frame f;
-    r.plain(f.site), r.plain(f.callers), r.text(f.module), r.text(f.build_id), r.plain(f.offset), r.text(f.function),
-        r.text(f.file), r.plain(f.line);
+    r.read(f.site, f.callers, f.module, f.build_id, f.offset, f.function, f.file, f.line);
     c.frames.push_back(std::move(f));
   });
   r.each([&] {
     SiteKey key;
     LocalSite site;
-    r.plain(key), r.plain(site), c.local[key].merge(site);
+    r.read(key, site);
+    c.local[key].merge(site);
   });
   r.each([&] {
     SiteKey key;
-    r.plain(key);
+    r.read(key);
     PatternSite p;
-    r.plain(p.calls), r.plain(p.divergent_calls), r.plain(p.other_callers), r.plain(p.imbalance), r.plain(p.after_last),
-        r.plain(p.factor_milli), r.plain(p.history), r.plain(p.edge);
+    r.read(p.calls, p.divergent_calls, p.other_callers, p.imbalance, p.after_last, p.factor_milli, p.history, p.edge);
     std::size_t guess = 0;
     r.each([&] {
       std::int32_t row = 0;
-      r.plain(row), r.plain(p.ranks.at_or_new(row, guess++));
+      r.read(row);
+      r.read(p.ranks.at_or_new(row, guess++));
     });
     r.each([&] {
       std::uint8_t algorithm = 0;
-      r.plain(algorithm), r.plain(p.dispatch[algorithm]);
+      r.read(algorithm);
+      r.read(p.dispatch[algorithm]);
     });
     c.patterns.merge(key, p);
   });
   r.each([&] {
     Group group;
-    r.plain(group.calls), r.plain(group.waited_ns), r.plain(group.imbalance_ns), r.plain(group.after_last_ns);
-    r.each([&] { r.plain(group.ranks.emplace_back()); });
+    r.read(group.calls, group.waited_ns, group.imbalance_ns, group.after_last_ns);
+    r.each([&] { r.read(group.ranks.emplace_back()); });
     c.patterns.groups[group.ranks.empty() ? Groups::kOther : c.patterns.groups.of(group.ranks)].add(group);
   });
-  r.plain(c.patterns.first_call);
+  r.read(c.patterns.first_call);
   r.good = r.good && (c.patterns.first_call.awaited < 0 || is_rank_of(c.patterns.first_call.awaited, c.job.ranks));
   r.each([&] {
     Rank of = -1;
     RankSums sums;
-    r.plain(of), r.plain(sums), r.good = r.good && is_rank_of(of, c.job.ranks);
+    r.read(of, sums);
+    r.good = r.good && is_rank_of(of, c.job.ranks);
     if (r.good) c.patterns.sums[of].add(sums);
   });
   ArrivalRecord::Data arrivals;
-  r.plain(arrivals.most), r.plain(arrivals.stride), r.plain(arrivals.seen);
-  r.array(arrivals.kinds), r.array(arrivals.calls), r.array(arrivals.times);
+  r.read(arrivals.most, arrivals.stride, arrivals.seen);
+  r.read(arrivals.kinds, arrivals.calls, arrivals.times);
   r.good = r.good && c.patterns.arrivals.restore(std::move(arrivals), c.patterns.groups.all().size());
-  r.each([&] { r.text(c.warnings.emplace_back()); });
+  r.each([&] { r.read(c.warnings.emplace_back()); });
   const auto log = [&] {
     Log& l = c.logs.emplace_back();
-    r.plain(l.communicator), r.plain(l.comm_size), r.plain(l.comm_rank), r.plain(l.world_rank), r.plain(l.first),
-        r.plain(l.counted);
-    r.each([&] { r.plain(l.records.emplace_back()); });
+    r.read(l.communicator, l.comm_size, l.comm_rank, l.world_rank, l.first, l.counted);
+    r.each([&] { r.read(l.records.emplace_back()); });
   };
   r.each(log);
   r.each(log);
   std::uint64_t stretch = 0, stride = 1;
   std::vector<SampledCall> sampled;
-  r.plain(stretch), r.plain(stride), r.plain(c.sample.counted);
+  r.read(stretch, stride, c.sample.counted);
   r.each([&] {
     SampledCall& s = sampled.emplace_back();
-    r.plain(s.number), r.plain(s.record);
+    r.read(s.number, s.record);
   });
   r.good = r.good && c.sample.restore(std::move(sampled), stretch, stride);
-  r.each([&] { r.text(c.plans.emplace_back()); });
-  r.each([&] { r.text(c.decisions.emplace_back()); });
-  r.text(c.learned);
-  r.text(c.job.history.file), r.text(c.job.history.why_not), r.plain(c.job.history.calls);
+  r.each([&] { r.read(c.plans.emplace_back()); });
+  r.each([&] { r.read(c.decisions.emplace_back()); });
+  r.read(c.learned);
+  r.read(c.job.history.file, c.job.history.why_not, c.job.history.calls);
   return r.good;
 }
 

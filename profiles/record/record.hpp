@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The record of a call and the data accumulated per call site. This file is the seam between the shim, which fills the
-// data, and the readers of a profile. It does not know MPI.
+// The data of a profile in memory: accumulated per call site, rank and communicator. This file is the seam between the
+// shim, which fills the data, and the writer of the profile. It does not know MPI.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace latecomer::profiles {
 using core::Bytes;
 using core::Rank;
 
-/// What the thread that started MPI did in some span of time. The seven parts add up to `wall`.
+/// The time of the thread that started MPI, in parts, for some span of time. The seven parts add up to `wall`.
 struct Usage {
   Nanoseconds wall = 0;
   Nanoseconds collectives = 0;  ///< inside blocking collectives
@@ -39,51 +39,57 @@ struct Usage {
   Nanoseconds runnable = 0;     ///< ready to run, but without a core
   Nanoseconds blocked = 0;      ///< asleep or stopped
   std::uint64_t faults = 0;     ///< page faults
-  std::uint64_t preempted = 0;  ///< times that another process or thread took the processor
-  Nanoseconds threads = 0;      ///< processor time of the process's other threads, in no part
-  Nanoseconds faulting = 0;     ///< the most that `faults` may take of `kernel`, by the cost measured at the start
-  /// The share of `kernel` that page faults explain.
+  std::uint64_t preempted = 0;  ///< how often another process or thread took the processor
+  Nanoseconds threads = 0;      ///< processor time of the process's other threads, which no part includes
+  Nanoseconds faulting = 0;     ///< the most that `faults` can take of `kernel`, by the cost measured at the start
+  /// The time of `kernel` that page faults explain.
   Nanoseconds page_faults() const { return std::min(kernel, faulting); }
-  /// `times`: that the other's figures count.
+  /// `times`: the factor with which the other figures count.
   void add(const Usage& o, std::int64_t times = 1) {
     for (Nanoseconds Usage::*part :
          {&Usage::wall, &Usage::collectives, &Usage::messages, &Usage::io, &Usage::computing, &Usage::kernel,
           &Usage::runnable, &Usage::blocked, &Usage::threads, &Usage::faulting})
       this->*part = plus(this->*part, o.*part, times);
-    faults += static_cast<std::uint64_t>(times) * o.faults,
-        preempted += static_cast<std::uint64_t>(times) * o.preempted;
+    faults += static_cast<std::uint64_t>(times) * o.faults;
+    preempted += static_cast<std::uint64_t>(times) * o.preempted;
   }
 };
 
 /// Sampled intervals from the exit of one blocking collective to the arrival at the next.
 struct Intervals {
   std::uint64_t samples = 0;
-  std::uint64_t stand_for = 0;  ///< intervals that the samples stand for: long ones are sampled more often than others
-  Usage sum;                    ///< of all intervals that the samples stand for
-  Peers peers;                  ///< for whose messages `messages` waited, where it is known
-  /// `stands_for`: the number of intervals of its kind for each sampled one.
+  std::uint64_t stand_for = 0;  ///< intervals that the samples stand for; long intervals are sampled more often
+  Usage sum;                    ///< sum over all intervals that the samples stand for
+  Peers peers;                  ///< the ranks whose messages were waited for in `messages`, where they are known
+  /// `stands_for`: the number of intervals that this sample stands for.
   void add(const Usage& one, const Peers& waited_for, std::uint32_t stands_for) {
-    ++samples, stand_for += stands_for, sum.add(one, stands_for), peers.merge(waited_for, stands_for);
+    ++samples;
+    stand_for += stands_for;
+    sum.add(one, stands_for);
+    peers.merge(waited_for, stands_for);
   }
   void merge(const Intervals& o) {
-    samples += o.samples, stand_for += o.stand_for, sum.add(o.sum), peers.merge(o.peers);
+    samples += o.samples;
+    stand_for += o.stand_for;
+    sum.add(o.sum);
+    peers.merge(o.peers);
   }
 };
 
-/// How a rank counts a call. If all members of the communicator are ranks of the job, each counts its own part of the
-/// call. Otherwise one of the job's members stands for all of them, and the others are beside it.
+/// How a rank counts a call. If all members of the communicator are ranks of the job, each rank counts its part of the
+/// call. Otherwise one of the job's ranks counts the whole call, and the other ranks of the job count nothing (beside).
 enum class Tally : std::uint8_t { part, whole, beside };
 
-/// The data about a site that one rank has on its own.
+/// The data about a site that a rank collects without other ranks.
 struct LocalSite {
   std::uint64_t calls = 0;
-  std::uint64_t outside = 0, stood = 0;  ///< of `calls`: with members outside the job; of these, with Tally::whole
+  std::uint64_t outside = 0, stood = 0;  ///< calls with members outside the job; those of them with Tally::whole
   std::uint64_t rested = 0;              ///< native calls in idle epochs
   std::int64_t bytes_min = INT64_MAX, bytes_max = INT64_MIN;
   double bytes_sum = 0;
   std::uint64_t sized = 0;  ///< calls with a known size
   Histogram elapsed;
-  Intervals before;  ///< that ended with the arrival at this site
+  Intervals before;  ///< intervals that ended with an arrival at this site
   /// `spent`: from arrival to exit, -1 if the exit is unknown. `bytes`: -1 if unknown. `rests`: the call is in an idle
   /// epoch.
   void add(Nanoseconds spent, Bytes bytes, bool rests = false, Tally share = Tally::part) {
@@ -103,13 +109,19 @@ struct LocalSite {
   /// Adds `so_many` native calls of an idle epoch; `with_size` of them have known sizes. Their elapsed times were not
   /// measured.
   void add_rested(std::uint64_t so_many, std::uint64_t with_size, Bytes least, Bytes most, double sum) {
-    calls += so_many, rested += so_many, sized += with_size, bytes_sum += sum;
-    bytes_min = std::min(bytes_min, least), bytes_max = std::max(bytes_max, most);
+    calls += so_many;
+    rested += so_many;
+    sized += with_size;
+    bytes_sum += sum;
+    bytes_min = std::min(bytes_min, least);
+    bytes_max = std::max(bytes_max, most);
   }
   void merge(const LocalSite& other);
-  /// Of the sum over the ranks: the calls of communicators of `comm_size` processes, all of them ranks of the job.
+  // For a sum over all ranks:
+  /// The number of calls on communicators of `comm_size` processes that are all ranks of the job.
   std::uint64_t calls_inside(std::int32_t comm_size) const { return share_of(calls - outside, comm_size); }
-  /// The same, with processes outside the job. At least so many if a rank that stands for calls has no data.
+  /// The number of calls on communicators with processes outside the job. A lower bound if data of a rank with
+  /// Tally::whole are missing.
   std::uint64_t calls_outside(std::int32_t comm_size) const { return std::max(stood, share_of(outside, comm_size)); }
 
  private:
@@ -203,20 +215,24 @@ class RankRows {
   std::vector<Row> rows_;
 };
 
-/// Sums of one rank over all calls with records of all ranks, at whatever sites. Calls of one rank alone count not.
+/// Sums of one rank over all calls with records of all ranks, at all sites. Calls on a communicator of one rank do not
+/// count.
 struct RankSums {
   double waited_ns = 0, awaited_ns = 0;  ///< as in RankOffsets
   std::uint64_t last_count = 0;
   std::uint64_t calls = 0;
-  double late_ns = 0;  ///< from the mean arrival of the others to the rank's own, summed over the calls
+  double late_ns = 0;  ///< time from the mean arrival of the other ranks to the rank's own, summed over the calls
   void add(const RankSums& o) {
-    waited_ns += o.waited_ns, awaited_ns += o.awaited_ns, last_count += o.last_count, calls += o.calls;
+    waited_ns += o.waited_ns;
+    awaited_ns += o.awaited_ns;
+    last_count += o.last_count;
+    calls += o.calls;
     late_ns += o.late_ns;
   }
 };
 
-/// The sums of the ranks that a process leads. Single ranks stay apart in jobs of any size. Only ranks that have sums
-/// take memory, 40 bytes each.
+/// The sums of the ranks that a process leads, separate for each rank in jobs of any size. Only ranks with sums take
+/// memory, 40 bytes each.
 class SumsByRank {
  public:
   /// Allocates for the first rank of a block only.
@@ -239,8 +255,8 @@ class SumsByRank {
   }
 
  private:
-  /// Derived: an empty block takes 24 bytes, less than 1 byte per rank. A leader of two distant ranks has two blocks,
-  /// of 2.5 KiB. Larger blocks waste more there.
+  /// Derived: an empty block takes 24 bytes, less than 1 byte per rank. A leader of two distant ranks has two blocks of
+  /// 2.5 KiB. Larger blocks would waste more.
   static constexpr std::size_t kBlock = 64;
   std::vector<std::vector<RankSums>> blocks_;
 };
@@ -251,8 +267,8 @@ struct DispatchStats {
   double after_last_sum = 0;
 };
 
-/// Calls that ran on patterns from one source. `error_sum_ns`: the mean over ranks of the absolute error of the
-/// pattern, summed over calls.
+/// Calls that used patterns from one source. `error_sum_ns`: the mean over ranks of the absolute error of the pattern,
+/// summed over calls.
 struct PatternSource {
   std::uint64_t calls = 0;
   double error_sum_ns = 0;
@@ -269,52 +285,56 @@ struct PatternSite {
   void merge(const PatternSite& other);
 };
 
-/// The first call of several ranks that is known on all of them: what they wait for there is the set-up of the program.
+/// The first call of several ranks with records of all of them. The ranks wait there for the set-up of the program.
 struct FirstCall {
-  Nanoseconds arrival = INT64_MAX;  ///< the first one; INT64_MAX: no call is known
-  double waited_ns = 0;             ///< sum over the ranks
-  double awaited_ns = 0;            ///< of it, for `awaited`
-  Rank awaited = -1;                ///< the rank that the others waited for most; -1: nobody waited
+  Nanoseconds arrival = INT64_MAX;  ///< the first arrival; INT64_MAX: no call is known
+  double waited_ns = 0;             ///< waits of all ranks
+  double awaited_ns = 0;            ///< the part of them that was for `awaited`
+  Rank awaited = -1;                ///< the rank that the others waited for most; -1: no rank waited
 };
 
 /// The accumulated sites of a process, or of all processes after merging. The leader of a communicator adds each call
-/// once, and every rank adds its own part of it.
+/// once, and every rank adds its own part of the call.
 class SiteBook {
  public:
-  /// Leader: adds a call of which all records are known. The call is credited to the site of the root, or of the first
+  /// Leader: adds a call of which all records are known. The call counts for the site of the root, or else of the first
   /// rank. `network` is nullptr if the figures are unknown.
   void add_call(const CallDigest& call, const Members& members, const CallFacts& facts, const core::Network* network);
   /// Adds the part of rank `rank` of a communicator of `size` ranks; `own`: its rank in MPI_COMM_WORLD. Its waits count
-  /// `stands_for` times. Returns what the leader needs of it.
+  /// `stands_for` times. Returns the sums for the leader.
   CallSums add_own(const CallRecord& record, const CallFacts& facts, Rank rank, Rank own, std::int32_t size,
                    std::uint32_t stands_for = 1);
   /// Leader: adds the sums of all ranks.
   void add_awaited(const CallDigest& call, const Members& members, const CallFacts& facts, const CallSums& all);
-  /// Leader: adds the waits of a scan, where each rank waits for another one. Of other calls nothing. of_arrivals:
-  /// [comm_size]. They count `stands_for` times.
+  /// Leader: adds the waits of a scan, in which each rank may wait for a different rank. Ignores other collectives.
+  /// of_arrivals: [comm_size]. The waits count `stands_for` times.
   void add_scan(const CallDigest& call, const Members& members, std::span<const Nanoseconds> of_arrivals,
                 std::uint32_t stands_for = 1);
-  /// All of it, for one call with the records of all ranks. records[i] belongs to world rank world[i]; shape
-  /// [comm_size]. Arrivals that differ by less than `tie_ns` count as equal. `counted`: ranks whose own part is known
-  /// already, [comm_size] or empty. Returns whether ranks called from different sites.
+  /// Adds one call with the records of all ranks, by the functions above. records[i] belongs to world rank world[i];
+  /// shape [comm_size]. Arrivals that differ by less than `tie_ns` count as equal. `counted`: ranks whose own part was
+  /// added before, [comm_size] or empty. Returns whether ranks called from different sites.
   bool add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
            const core::Network* network, std::span<const char> counted = {});
   void merge(const SiteKey& key, const PatternSite& site) { at(key).merge(site); }
   void merge(const SiteBook& other);
   const std::map<SiteKey, PatternSite>& sites() const { return sites_; }
-  /// Empties the book.
+  /// Returns all sites, and empties the book.
   std::map<SiteKey, PatternSite> release() {
-    caller_rows_ = 0, latest_ = {};
+    caller_rows_ = 0;
+    latest_ = {};
     return std::exchange(sites_, {});
   }
   /// Sets the size of MPI_COMM_WORLD, which determines the ranks per row. Must precede the first add().
-  void job_of(int ranks) { ranks_ = ranks, per_row_ = ranks_per_row(ranks); }
+  void job_of(int ranks) {
+    ranks_ = ranks;
+    per_row_ = ranks_per_row(ranks);
+  }
   /// Keeps the arrivals of single calls from now on.
   void record_arrivals() { records_ = true; }
   bool records_arrivals() const { return records_; }
-  /// Keeps the arrivals of one call, as in add(), and counts it nowhere.
+  /// Keeps the arrivals of one call, and counts the call nowhere. The arguments are those of add().
   void record(std::span<const CallRecord* const> records, std::span<const Rank> world);
-  /// The same. Both times: [comm_size].
+  /// Keeps the arrivals of one call, and counts the call nowhere. Both times: [comm_size].
   void record(const ArrivalRecord::Kind& kind, std::span<const Nanoseconds> of_arrivals,
               std::span<const Nanoseconds> exits);
   PatternSite& at(SiteKey key);
@@ -329,8 +349,8 @@ class SiteBook {
   void add_wait(PatternSite& site, const Members& members, Nanoseconds first, Rank awaited, double ns);
 
   std::map<SiteKey, PatternSite> sites_;
-  /// The entry of the latest call, since calls of one site often follow each other. Entries of a map stay where they
-  /// are; a copy of the book has other ones.
+  /// The entry of the latest call, since calls of one site often follow each other. Entries of a map stay in place.
+  /// A copy of the book has entries of its own, so it forgets this one.
   struct Latest {
     SiteKey key;
     PatternSite* site = nullptr;
@@ -357,7 +377,7 @@ struct Frame {
   std::uint64_t offset = 0;    ///< return address, in the module's own addresses
   std::string function, file;  ///< set only if the process knows them: Python, dynamic symbols
   std::int32_t line = 0;
-  std::uint32_t callers = 0;  ///< 0: a frame of the site itself; else of its callers with this hash
+  std::uint32_t callers = 0;  ///< 0: a frame of the site itself; else a frame of its callers with this hash
 };
 
 /// A rule of the policy that names an algorithm for an operation.
@@ -367,14 +387,14 @@ struct ForcedRule {
   core::Range bytes, comm_size;
 };
 
-/// Where the figures of the network come from: nowhere, the policy, or measured in MPI_Init or in MPI_Finalize.
+/// The source of the network figures: none, the policy, or a measurement in MPI_Init (start) or MPI_Finalize (end).
 enum class NetworkFrom : std::uint8_t { none, policy, start, end };
 
-/// How a job has used what an earlier run learned.
+/// How a job has used the results of an earlier run.
 struct HistoryUse {
-  std::string file;         ///< "": the policy names none
-  std::string why_not;      ///< why no plan of it was used; "": one was
-  std::uint64_t calls = 0;  ///< that its plan served, on MPI_COMM_WORLD
+  std::string file;         ///< file with the results; "": the policy names none
+  std::string why_not;      ///< why the job did not use the plan in the file; "": it did
+  std::uint64_t calls = 0;  ///< calls on MPI_COMM_WORLD that this plan served
 };
 
 /// The head of a profile: data about its job.
@@ -394,7 +414,7 @@ struct JobInfo {
 struct Log {
   std::uint64_t communicator = 0;  ///< identity of the communicator, equal on all members; 0: unknown
   std::int32_t comm_size = 0, comm_rank = 0;
-  Rank world_rank = 0;      ///< of the member that wrote the log
+  Rank world_rank = 0;      ///< rank in MPI_COMM_WORLD of the member that wrote the log
   std::uint64_t first = 0;  ///< call number of the first record
   std::vector<CallRecord> records;
   bool counted = false;  ///< the member has counted its own part of these calls
@@ -414,17 +434,17 @@ struct Unplanned {
   std::int32_t algorithm = -1;  ///< index in the catalogue
   std::int32_t instead = -1;    ///< algorithm of the last such call; -1: native
   std::uint64_t calls = 0;
-  std::int64_t messages = 0;  ///< of the largest of their plans
+  std::int64_t messages = 0;  ///< messages of the largest plan among these calls
 };
 
-/// Where a process ran, and what its main thread did from the start of MPI to the end.
+/// The cores of a process, and the time of its main thread from the start of MPI to the end.
 struct Process {
   Usage usage;
-  Peers peers;                  ///< for whose messages `usage.messages` waited, where it is known
-  std::int32_t cores = 0;       ///< that it may use
-  std::int32_t host_cores = 0;  ///< of its host
-  std::string core_list;        ///< the numbers of the cores that it may use, such as "0-3,8"
-  bool courteous = false;       ///< its waits give the core away
+  Peers peers;                  ///< the ranks whose messages were waited for in `usage.messages`, where they are known
+  std::int32_t cores = 0;       ///< number of cores that the process may use
+  std::int32_t host_cores = 0;  ///< number of cores of its host
+  std::string core_list;        ///< the numbers of the cores that the process may use, such as "0-3,8"
+  bool courteous = false;       ///< the process gives its core away while it waits
 };
 
 /// Everything that one process contributes to a profile. Rank 0 receives it at the end; the spool keeps it on disk
@@ -433,7 +453,7 @@ struct Contribution {
   JobInfo job;
   std::uint64_t job_key = 0;  ///< the same on all ranks of a job; 0: the roll call failed
   bool finished = false;      ///< the process reached MPI_Finalize
-  Nanoseconds aborted = 0;  ///< when it called MPI_Abort, since the start of MPI, if a snapshot says so; not serialized
+  Nanoseconds aborted = 0;    ///< time of MPI_Abort since the start of MPI, from a snapshot; 0: none; not serialized
   Rank rank = 0;
   std::string host, clock_domain;
   Nanoseconds clock_offset = 0, clock_uncertainty = 0;  ///< uncertainty -1: never compared with other clock domains

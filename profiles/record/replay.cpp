@@ -21,7 +21,7 @@ Replay::Replay(std::vector<ReplayCall> calls, int ranks) : calls_(std::move(call
 
 void Replay::put_in_order(int ranks) {
   std::vector<std::vector<std::pair<Nanoseconds, std::size_t>>> of_rank(static_cast<std::size_t>(ranks));
-  std::vector<std::size_t> missing(calls_.size());  // members that have not yet come to the call
+  std::vector<std::size_t> missing(calls_.size());  // number of members whose earlier calls are not all ordered
   for (std::size_t c = 0; c < calls_.size(); ++c) {
     missing[c] = calls_[c].ranks.size();
     for (std::size_t i = 0; i < calls_[c].ranks.size(); ++i)
@@ -35,10 +35,13 @@ void Replay::put_in_order(int ranks) {
     while (next[rank] < mine.size() && done[mine[next[rank]].second]) ++next[rank];
     if (next[rank] < mine.size() && --missing[mine[next[rank]].second] == 0) ready.push_back(mine[next[rank]].second);
   };
-  for (std::size_t r = 0; r < of_rank.size(); ++r) std::ranges::sort(of_rank[r]), look(r);
+  for (std::size_t r = 0; r < of_rank.size(); ++r) {
+    std::ranges::sort(of_rank[r]);
+    look(r);
+  }
   std::vector<ReplayCall> ordered;
   ordered.reserve(calls_.size());
-  // Non-blocking calls may come in another order on each rank. Then no call is ready, and the earliest goes first.
+  // Ranks may make non-blocking calls in different orders. If no call is ready because of that, take the earliest one.
   for (std::size_t rest = 0; ordered.size() < calls_.size();) {
     if (ready.empty()) {
       while (done[rest]) ++rest;
@@ -65,7 +68,8 @@ class Run {
     if (!calls.empty()) {
       const auto first_of = [](const ReplayCall& c) { return *std::ranges::min_element(c.arrivals); };
       const auto first = std::ranges::min_element(calls, {}, first_of);
-      begin.part = first->part, begin.recorded = begin.now = static_cast<double>(first_of(*first));
+      begin.part = first->part;
+      begin.recorded = begin.now = static_cast<double>(first_of(*first));
     }
     states_.assign(static_cast<std::size_t>(ranks), begin);
     parts_[begin.part] = {begin.now, begin.now};
@@ -84,20 +88,21 @@ class Run {
  private:
   struct State {
     std::int64_t part = 0;
-    double recorded = 0, now = 0;  // when it left its latest call of the part
-    bool fresh = true;             // it has made no call
+    double recorded = 0, now = 0;  // exit from its latest call of the part, in the record and in the replay
+    bool fresh = true;             // the rank has made no call
   };
   State& state(const ReplayCall& call, std::size_t i) { return states_[static_cast<std::size_t>(call.ranks[i])]; }
 
-  /// Sets interval_, the members' own times before the call, and follows_: the interval is known.
+  /// Sets interval_, the time of each member before the call, and follows_, whether that time is known.
   void measure(const ReplayCall& call) {
-    interval_.assign(call.ranks.size(), 0), follows_.assign(call.ranks.size(), false);
+    interval_.assign(call.ranks.size(), 0);
+    follows_.assign(call.ranks.size(), false);
     for (std::size_t i = 0; i < call.ranks.size(); ++i)
       if ((follows_[i] = state(call, i).part == call.part))
         interval_[i] = static_cast<double>(call.arrivals[i]) - state(call, i).recorded;
   }
 
-  /// Sets arrival_.
+  /// Sets arrival_, the arrival of each member in the replay.
   void arrive(const ReplayCall& call) {
     const std::size_t ranks = call.ranks.size();
     measure(call);
@@ -127,13 +132,14 @@ class Run {
     }
   }
 
-  /// Leaving is the awaited arrival plus the recorded time from there.
+  /// Sets the exit of each member: the awaited arrival plus the recorded time from there.
   void leave(const ReplayCall& call) {
     const std::size_t ranks = call.ranks.size();
     const bool waits = call.blocking && !(here_ && change_.kind == Change::Kind::no_wait);
     const double factor = here_ && change_.kind == Change::Kind::faster ? change_.factor : 1;
     std::vector<double>&ready = scratch_, &recorded = recorded_;
-    ready.assign(arrival_.begin(), arrival_.end()), recorded.assign(call.arrivals.begin(), call.arrivals.end());
+    ready.assign(arrival_.begin(), arrival_.end());
+    recorded.assign(call.arrivals.begin(), call.arrivals.end());
     if (waits) {
       const auto look = [&](auto at, std::vector<double>& out) {
         for_each_awaited(call.op, call.root, ranks, at,
@@ -146,9 +152,10 @@ class Run {
     for (std::size_t i = 0; i < ranks; ++i) {
       State& mine = state(call, i);
       const double came = static_cast<double>(call.arrivals[i]), end = static_cast<double>(call.exits[i]);
-      mine.part = call.part, mine.fresh = false;
+      mine.part = call.part;
+      mine.fresh = false;
       if (!call.blocking || call.exits[i] < 0 || !waits) {
-        // A rank that no longer waits leaves at once; the exit of a non-blocking call says nothing of its caller.
+        // A rank that does not wait leaves at once. The exit of a non-blocking call is its completion, not its return.
         mine.recorded = waits || call.exits[i] < 0 || !call.blocking ? came : end;
         mine.now = arrival_[i];
       } else {
@@ -159,7 +166,8 @@ class Run {
         mine.now = waited ? std::max(arrival_[i], ready[i] + (after > 0 ? after * factor : after))
                           : arrival_[i] + (end - came);
       }
-      first = std::min(first, arrival_[i]), last = std::max(last, mine.now);
+      first = std::min(first, arrival_[i]);
+      last = std::max(last, mine.now);
     }
   }
 

@@ -14,8 +14,8 @@ struct SiteKey {
   std::uint64_t site = 0;
   core::Collective op = core::Collective::barrier;
   std::int32_t comm_size = 0;
-  /// Hash of the frames above the site. It splits the counts of a site, but not the site: plans, ids and policies do
-  /// not know it. 0: not known.
+  /// Hash of the frames above the site. It splits the counts of a site by caller. Plans, ids and policies ignore it. 0:
+  /// the callers are not known.
   std::uint32_t callers = 0;
   auto operator<=>(const SiteKey&) const = default;
   SiteKey site_only() const { return {site, op, comm_size}; }

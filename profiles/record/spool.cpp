@@ -65,7 +65,9 @@ bool write_all(int fd, const void* data, std::size_t size, off_t at) {
     const ssize_t n = pwrite(fd, from, size, at);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
-    from += n, at += n, size -= static_cast<std::size_t>(n);
+    from += n;
+    at += n;
+    size -= static_cast<std::size_t>(n);
   }
   return true;
 }
@@ -79,10 +81,16 @@ SnapshotHeader header_of(const ProcessId& writer) {
 /// Reads one snapshot file of `owner`. Returns whether it is complete; `problem` stays "" if the file is still empty.
 bool read_one(const std::string& path, uid_t owner, std::uint64_t& serial, Contribution& out, std::string& problem) {
   const auto bytes = read_placed_file(path, owner, kMostSnapshot);
-  if (!bytes) return problem = bytes.error(), false;
+  if (!bytes) {
+    problem = bytes.error();
+    return false;
+  }
   if (bytes->empty()) return false;  // not yet written
   SnapshotHeader header;
-  const auto failed = [&](const char* why) { return problem = path + ": " + why, false; };
+  const auto failed = [&](const char* why) {
+    problem = path + ": " + why;
+    return false;
+  };
   if (bytes->size() < sizeof header) return failed("incomplete");
   std::memcpy(&header, bytes->data(), sizeof header);
   const std::string_view body = std::string_view(*bytes).substr(sizeof header, header.size);
@@ -100,7 +108,9 @@ bool read_one(const std::string& path, uid_t owner, std::uint64_t& serial, Contr
 }  // namespace
 
 void Spool::begin(std::string directory, Rank rank, JobId job) {
-  directory_ = std::move(directory), rank_ = rank, job_ = std::move(job);
+  directory_ = std::move(directory);
+  rank_ = rank;
+  job_ = std::move(job);
   serial_ = 0;
   for (auto& blocks : blocks_) blocks.clear();
 }
@@ -109,7 +119,7 @@ void Spool::prepare(const Contribution& mine) {
   if (directory_.empty() || written()) return;
   drop_first();
   const auto folder = open_snapshot_folder(directory_, job_);
-  if (!folder) return;  // the first write says why
+  if (!folder) return;  // the first write reports the reason
   SnapshotHeader header = header_of(this_process());
   mine.serialize(body_, {});
   header.serial = 1;
@@ -132,7 +142,7 @@ void Spool::note_abort(Nanoseconds after) noexcept {
     write_all(files_[newest], &after, sizeof after, kPlace);
   } else if (folder_ >= 0) {
     std::memcpy(first_.data() + kPlace, &after, sizeof after);
-    // The first write may be under way, in this thread or in another one. It begins with the file .a.
+    // Another thread, or this one, may be inside the first write. That write begins with the file .a.
     const int file = files_[1] >= 0 ? files_[1] : create_snapshot(folder_, first_name_.c_str());
     if (file >= 0) write_all(file, first_.data(), first_.size(), 0);
   }
@@ -143,7 +153,7 @@ bool Spool::write_changed(int which) {
   std::vector<std::uint64_t>& blocks = blocks_[which];
   const std::size_t known = blocks.size(), count = (body_.size() + kBlock - 1) / kBlock;
   blocks.resize(count);
-  std::size_t from = 0;  // of the blocks that have changed and are not written
+  std::size_t from = 0;  // first of the blocks that have changed and are not written
   for (std::size_t i = 0; i <= count; ++i) {
     const std::uint64_t sum = i < count ? checksum_of_block(block_of(body_, i)) : 0;
     if (i < count && (i >= known || blocks[i] != sum)) {
@@ -187,15 +197,15 @@ core::Result<bool> Spool::write(const Contribution& mine, std::span<const LiveLo
   }
   const auto which = static_cast<int>(serial_ % 2);
   mine.serialize(body_, live);
-  // Room for both files, since a steady program must not allocate at a later snapshot.
+  // Allocate for both files, since a steady program must not allocate at a later snapshot.
   for (auto& blocks : blocks_) blocks.reserve(body_.capacity() / kBlock + 1);
   SnapshotHeader header = header_of(writer_);
   header.serial = serial_ + 1;
   header.size = body_.size();
   const bool changed = write_changed(which);
   header.checksum = checksum(blocks_[which]);
-  // After a failure, the other file stays as it is, and the next write tries this one again: a disk may be full for a
-  // while only.
+  // After a failure, the other file stays as it is, and the next write tries this file again, because a disk may be
+  // full for a short time only.
   if (!changed || !write_all(files_[which], &header, sizeof header, 0)) {
     blocks_[which].clear();
     return core::Error{"cannot write in '" + directory_ + "': " + std::strerror(errno) +
@@ -223,14 +233,14 @@ void Spool::remove() {
       const Descriptor keep(*folder);
       close_files(*folder);
     }
-  if (!directory_.empty()) leave_snapshot_folder(directory_, job_.key, true);  // nothing while another rank has files
+  if (!directory_.empty()) leave_snapshot_folder(directory_, job_.key, true);  // keeps the files of other ranks
   directory_.clear();
 }
 
 core::Result<Recovered> read_spool(const std::string& directory) {
   std::error_code error;
   Recovered out;
-  // Only the folder's owner puts snapshots there. Root may read those of a user.
+  // Only the folder's owner may write snapshots into it. Root may read the snapshots of a user.
   struct stat folder {};
   if (stat(directory.c_str(), &folder) != 0)
     return core::Error{"cannot read '" + directory + "': " + std::strerror(errno)};
@@ -258,7 +268,10 @@ core::Result<Recovered> read_spool(const std::string& directory) {
   std::uint64_t chosen = 0;
   std::string latest;
   for (const auto& [key, newest] : ranks)
-    if (newest.part.job.start > latest) latest = newest.part.job.start, chosen = key.first;
+    if (newest.part.job.start > latest) {
+      latest = newest.part.job.start;
+      chosen = key.first;
+    }
   std::size_t others = 0;
   for (auto& [key, newest] : ranks)
     if (key.first == chosen) out.parts.push_back(std::move(newest.part));

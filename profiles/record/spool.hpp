@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The observations of a process on disk while the job runs: a killed job loses the calls since its last snapshot. The
-// process writes two files in turn, so an interrupted write leaves the other file complete. It uses pwrite and no
-// memory mapping: a full or failing file system must not raise a signal in the program.
+// Snapshots: the observations of a process on disk while the job runs, so that a killed job loses only the calls since
+// its last snapshot. The process writes two files in turn, so an interrupted write leaves the other file complete. It
+// uses pwrite and no memory mapping, because a full or failing file system must not raise a signal in the program.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 
 namespace latecomer::profiles {
 
-/// The pause after a snapshot. The budget is 0.05% of the time: 2,000 times the duration of the write. A shorter pause
-/// than a second would save little that a user misses. A longer one than a minute loses too much, so the budget ends
-/// there. Derived: of a minute, a write of 30 ms takes 0.05%, and one of 0.6 s takes 1%.
+/// The pause after a snapshot: 2,000 times the duration of the write, but from a second to a minute, so that writes
+/// take 0.05% of the time. With a shorter pause, a killed job would hardly lose less. With a longer pause, it would
+/// lose too much. Derived: of a minute, a write of 30 ms takes 0.05%, and one of 0.6 s takes 1%.
 constexpr Nanoseconds pause_after_snapshot(Nanoseconds took) {
   constexpr Nanoseconds kTimes = 2000, kLeast = 1'000'000'000, kMost = 60'000'000'000;
   return took >= kMost / kTimes ? kMost : std::max(kTimes * took, kLeast);
@@ -34,9 +34,9 @@ class Spool {
   /// Writes a snapshot: of each file, the blocks that have changed since its last write. Allocates only if the
   /// contribution has grown. If the files cannot be made, later calls do nothing.
   core::Result<bool> write(const Contribution& mine, std::span<const LiveLog> live);
-  /// The process calls MPI_Abort, so long after the start of MPI: says so in the newest snapshot, or in the prepared
-  /// record. The call may come from a handler of a signal that interrupted anything, malloc and write() included. So it
-  /// uses async-signal-safe functions only, no lock, and memory that is there.
+  /// Writes into the newest snapshot, or into the prepared record, that the process calls MPI_Abort. `after`: the time
+  /// since the start of MPI. A signal handler may call this function after it interrupted any code, malloc and write()
+  /// included. So it uses async-signal-safe functions only, no lock, and allocates nothing.
   void note_abort(Nanoseconds after) noexcept;
   /// Removes the files, and the directory if no rank has files in it. Call this after the profile is written.
   void remove();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The definition of waiting: which ranks of a collective can wait, for whom, and how long they did.
+// The definition of waiting: which ranks of a collective can wait, for which rank, and for how long.
 #pragma once
 
 #include <algorithm>
@@ -45,8 +45,8 @@ constexpr std::string_view waiting_text(core::Collective op) {
   return "not counted: the records do not name the neighbours";
 }
 
-/// Calls note(index that waits, index that it waits for) for every rank that can wait in a call. arrival(i): of rank i
-/// of the communicator. Without a known root, a rooted call has no such ranks.
+/// Calls note(index that waits, index that it waits for) for every rank that can wait in a call. arrival(i): arrival of
+/// rank i of the communicator. If the root of a rooted call is unknown, it does nothing.
 template <typename Arrival, typename Note>
 void for_each_awaited(core::Collective op, core::Rank root_rank, std::size_t ranks, Arrival arrival, Note note) {
   const auto later = [&](std::size_t a, std::size_t b) { return arrival(b) > arrival(a) ? b : a; };
@@ -70,7 +70,10 @@ void for_each_awaited(core::Collective op, core::Rank root_rank, std::size_t ran
       return;
     case Waiting::for_lower_ranks: {
       std::size_t last = 0;
-      for (std::size_t r = 1; r < ranks; ++r) note(r, last), last = later(last, r);
+      for (std::size_t r = 1; r < ranks; ++r) {
+        note(r, last);
+        last = later(last, r);
+      }
       return;
     }
     case Waiting::unknown:
@@ -89,7 +92,7 @@ void for_each_wait(core::Collective op, core::Rank root, std::size_t ranks, Arri
   });
 }
 
-/// The same for the records of one call, [comm_size]. Ranks do not wait in non-blocking calls.
+/// Calls note() as above for the records of one call, [comm_size]. Ranks do not wait in non-blocking calls.
 template <typename Note>
 void for_each_wait(std::span<const CallRecord* const> records, Note note) {
   const CallRecord& any = *records[0];

@@ -69,8 +69,10 @@ std::vector<std::string> Hang::findings() const {
   std::vector<int> stuck;
   std::int64_t longest = -1;
   for (const LiveRank& r : state_.ranks)
-    if (r.message != 0 && r.inside != 1 && is_judged(r))
-      stuck.push_back(r.rank), longest = std::max(longest, message_age(r));
+    if (r.message != 0 && r.inside != 1 && is_judged(r)) {
+      stuck.push_back(r.rank);
+      longest = std::max(longest, message_age(r));
+    }
   if (!stuck.empty())
     out.push_back((stuck.size() == 1 ? "Rank " : "Ranks ") + ranks_text(stuck) +
                   (stuck.size() == 1 ? " waits" : " wait") + " inside a message, a completion or a one-sided call" +
@@ -107,13 +109,19 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
                   [&](const LiveRank& r) { return left(r) && (r.op != any.op || r.root != any.root); })) {
     different = true;
     for (const LiveRank& r : state_.ranks)
-      if (left(r)) kinds[call_text(r)].push_back(r.rank), ++made;
+      if (left(r)) {
+        kinds[call_text(r)].push_back(r.rank);
+        ++made;
+      }
   }
   if (any.communicator != 0 && different) {
     std::string text = "The program makes different calls as " + number + ": ";
     bool first = true;
     for (auto& [kind, of] : kinds) std::sort(of.begin(), of.end());
-    for (const auto& [kind, of] : kinds) text += (first ? "" : ", ") + ranks_named(of) + " " + kind, first = false;
+    for (const auto& [kind, of] : kinds) {
+      text += (first ? "" : ", ") + ranks_named(of) + " " + kind;
+      first = false;
+    }
     out.push_back(text + ".");
     if (static_cast<int>(made) >= any.comm_size) return;
   }

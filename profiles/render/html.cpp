@@ -42,8 +42,10 @@ std::string verdict_html(const Profile& profile) {
     out += "<p>";
     bool code = false;
     for (const char c : sentence)
-      if (c == '`') out += code ? "</code>" : "<code>", code = !code;
-      else out += escaped({&c, 1});
+      if (c == '`') {
+        out += code ? "</code>" : "<code>";
+        code = !code;
+      } else out += escaped({&c, 1});
     out += code ? "</code></p>\n" : "</p>\n";
   }
   return out.empty() ? "<p>The profile does not hold the time of several processes, so it supports no verdict.</p>\n"
@@ -74,9 +76,8 @@ std::string warnings_html(const std::vector<std::string>& warnings) {
 
 std::string last_state_html(const analysis::LiveState& state) {
   if (state.ranks.empty()) return "";
-  return "<details open class=\"part\" id=\"last\"><summary><h2>Last state of the ranks</h2></summary><div "
-         "class=\"body\">"
-         "<pre tabindex=\"0\">" +
+  return "<details open class=\"part\" id=\"last\"><summary><h2>Last state of the ranks</h2></summary>"
+         "<div class=\"body\"><pre tabindex=\"0\">" +
          escaped(Hang(state).table()) + "</pre></div></details>\n";
 }
 

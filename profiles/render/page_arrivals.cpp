@@ -36,7 +36,8 @@ EventsOf events_of(const RecordedArrivals& record) {
     event.group = &record.groups[call.group];
     const auto [first, last] = std::ranges::minmax_element(call.arrivals);
     event.last_rank = (*event.group)[static_cast<std::size_t>(last - call.arrivals.begin())];
-    event.at_ns = static_cast<double>(*first), event.last_ns = static_cast<double>(*last - *first);
+    event.at_ns = static_cast<double>(*first);
+    event.last_ns = static_cast<double>(*last - *first);
     for (std::size_t i = 0; i < call.arrivals.size(); ++i) {
       event.offsets_ns.push_back(static_cast<double>(call.arrivals[i] - *first));
       event.waited_ns += static_cast<double>(call.wait_ends[i] - call.arrivals[i]);
@@ -52,7 +53,10 @@ EventsOf events_of(const RecordedArrivals& record) {
 
 struct Mean {
   double sum = 0, count = 0;
-  void add(double value) { sum += value, ++count; }
+  void add(double value) {
+    sum += value;
+    ++count;
+  }
   double value() const { return count > 0 ? sum / count : kNoValue; }
 };
 
@@ -83,8 +87,13 @@ Json series(const std::vector<const Event*>& calls, double span) {
   for (std::size_t c = 0; c < calls.size(); ++c) {
     const Event& e = *calls[c];
     Point& p = points[each ? c : bin(e.at_ns, span, kPoints)];
-    p.at.add(e.at_ns), p.median.add(e.median_ns), p.last.add(e.last_ns);
-    if (e.last_ns > p.most) p.most = e.last_ns, p.last_rank = e.last_rank;
+    p.at.add(e.at_ns);
+    p.median.add(e.median_ns);
+    p.last.add(e.last_ns);
+    if (e.last_ns > p.most) {
+      p.most = e.last_ns;
+      p.last_rank = e.last_rank;
+    }
     p.ranks.resize(latest.size());
     for (std::size_t i = 0; i < e.offsets_ns.size(); ++i)
       for (std::size_t k = 0; k < latest.size(); ++k)
@@ -94,8 +103,10 @@ Json series(const std::vector<const Event*>& calls, double span) {
   for (std::size_t k = 0; k < latest.size(); ++k) lines.push_back({{"rank", latest[k]}, {"offset_ns", at}});
   for (const Point& p : points) {
     if (p.at.count == 0) continue;
-    at.push_back(std::round(p.at.value())), median.push_back(rounded(p.median.value()));
-    last.push_back(rounded(p.last.value())), last_rank.push_back(p.last_rank);
+    at.push_back(std::round(p.at.value()));
+    median.push_back(rounded(p.median.value()));
+    last.push_back(rounded(p.last.value()));
+    last_rank.push_back(p.last_rank);
     for (std::size_t k = 0; k < latest.size(); ++k)
       lines[k]["offset_ns"].push_back(p.ranks[k].count > 0 ? rounded(p.ranks[k].value()) : Json(nullptr));
   }
@@ -113,7 +124,10 @@ Json ranks_by_time(const EventsOf& sites, double span) {
       for (std::size_t i = 0; i < e.offsets_ns.size(); ++i) place[(*e.group)[i]] = 0;
   }
   std::vector<core::Rank> ranks;
-  for (auto& [rank, at] : place) at = ranks.size(), ranks.push_back(rank);
+  for (auto& [rank, at] : place) {
+    at = ranks.size();
+    ranks.push_back(rank);
+  }
   const std::size_t times = std::clamp<std::size_t>(std::min(calls, kMostMeans / ranks.size()), 1, kTimeBins),
                     per = (ranks.size() + kRankBins - 1) / kRankBins, rows = (ranks.size() + per - 1) / per;
   std::vector<Mean> means(ranks.size() * times);
@@ -148,7 +162,8 @@ Json page_arrivals(const Profile& profile) {
   for (const auto& [site, events] : sites) {
     double waited = 0;
     for (const Event& e : events) {
-      end = std::max(end, e.at_ns), waited += e.waited_ns;
+      end = std::max(end, e.at_ns);
+      waited += e.waited_ns;
       all.push_back(&e);
     }
     order.emplace_back(-waited, site);

@@ -143,7 +143,10 @@ Json time_bars(const analysis::Analysis& analysis, std::int64_t ranks) {
     if (row.wall <= 0) continue;
     Bar& bar = bars[static_cast<std::size_t>(row.first / wide)];
     if (!bar.longest || row.awaited > bar.longest->awaited) bar.longest = &row;
-    bar.sum.wall += row.wall, bar.sum.waited += row.waited, bar.sum.times.add(row.times), measured = true;
+    bar.sum.wall += row.wall;
+    bar.sum.waited += row.waited;
+    bar.sum.times.add(row.times);
+    measured = true;
   }
   if (!measured) return nullptr;
   const auto shares = [](const analysis::Figures& figures) {
@@ -260,7 +263,8 @@ std::string packed(const std::vector<double>& values) {
   for (const double v : values) {
     const double code = v < 0 ? 0 : std::min(65535.0, 1 + std::round(1280 * std::log2(1 + v)));
     const auto c = static_cast<unsigned>(code);
-    bytes += static_cast<char>(c & 255), bytes += static_cast<char>(c >> 8);
+    bytes += static_cast<char>(c & 255);
+    bytes += static_cast<char>(c >> 8);
   }
   std::string out;
   out.reserve(bytes.size() / 3 * 4 + 4);
@@ -282,7 +286,10 @@ Json page_data(const Profile& profile) {
   std::size_t alone = 0;
   for (const Site& s : profile.sites) {
     if (s.comm_size == 1) ++alone;
-    else sites.push_back(site_data(s, places, profile.job.rank_time())), shown.push_back(&s);
+    else {
+      sites.push_back(site_data(s, places, profile.job.rank_time()));
+      shown.push_back(&s);
+    }
   }
   return {{"sites", sites},
           {"places", places.all()},

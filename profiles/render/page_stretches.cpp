@@ -43,14 +43,23 @@ class Stretch {
     calls_ = {chosen};
     for (std::size_t c = chosen, left = kCallsAround; c > 0 && left > 0 && !apart(c - 1, c); --c)
       if (begin - begin_of(call(c - 1)) > around) break;
-      else if (concerns_members(c - 1)) calls_.push_back(lowest_ = c - 1), --left;
+      else if (concerns_members(c - 1)) {
+        calls_.push_back(lowest_ = c - 1);
+        --left;
+      }
     for (std::size_t c = chosen + 1, left = kCallsAround; c < record.calls.size() && left > 0 && !apart(c - 1, c); ++c)
       if (begin_of(call(c)) - end > around) break;
-      else if (concerns_members(c)) calls_.push_back(highest_ = c), --left;
+      else if (concerns_members(c)) {
+        calls_.push_back(highest_ = c);
+        --left;
+      }
     choose_rows();
-    begin_ = begin, end_ = end;
-    for (const std::size_t c : calls_)
-      begin_ = std::min(begin_, begin_of(call(c))), end_ = std::max(end_, end_of(call(c)));
+    begin_ = begin;
+    end_ = end;
+    for (const std::size_t c : calls_) {
+      begin_ = std::min(begin_, begin_of(call(c)));
+      end_ = std::max(end_, end_of(call(c)));
+    }
     const core::Nanoseconds margin = (end_ - begin_) / 50 + 1;
     begin_ = std::max<core::Nanoseconds>(0, begin_ - margin);
     const core::Nanoseconds last = end_;
@@ -145,7 +154,8 @@ class Stretch {
           end_ = arrival;
           break;
         }
-        out.emplace_back(row, v), --left;
+        out.emplace_back(row, v);
+        --left;
       }
     }
     std::erase_if(out, [&](const auto& v) { return call(v.second.call).arrivals[v.second.position] >= end_; });

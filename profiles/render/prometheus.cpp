@@ -22,7 +22,8 @@ profiles::Metrics metrics_of(const Profile& profile, int sites, int ranks) {
                   {"ranks", std::to_string(static_cast<long>(site.comm_size))},
                   {"site", site.id},
                   {"place", site.place()}};
-    one.calls = site.calls, one.waited_ns = site.waited;
+    one.calls = site.calls;
+    one.waited_ns = site.waited;
     for (const analysis::RankRow& row : site.ranks)
       one.ranks.push_back({row.name(), "", row.waited, row.awaited, row.last, row.offset});
     profiles::keep_largest(one.ranks, most, [](const RankMetrics& row) { return row.times_last; });

@@ -48,7 +48,10 @@ struct Host {
   /// The share of the ranks' time in which they were ready to run, but had no core; 0: not measured.
   double coreless() const {
     double wall = 0, runnable = 0;
-    for (const auto* r : ranks) wall += r->wall, runnable += r->times.runnable;
+    for (const auto* r : ranks) {
+      wall += r->wall;
+      runnable += r->times.runnable;
+    }
     return wall > 0 ? runnable / wall : 0;
   }
   bool courteous() const {
@@ -74,8 +77,10 @@ std::vector<Host> hosts_of(const Profile& profile) {
   std::vector<Host> out;
   for (const analysis::Process& p : profile.processes) {
     Host& host = hosts[p.host];
-    host.name = p.host, host.cores = p.host_cores;
-    host.ranks.push_back(&p), host.allowed.push_back(numbers_in(p.core_list));
+    host.name = p.host;
+    host.cores = p.host_cores;
+    host.ranks.push_back(&p);
+    host.allowed.push_back(numbers_in(p.core_list));
   }
   out.reserve(hosts.size());
   for (auto& [name, host] : hosts) out.push_back(std::move(host));
@@ -90,7 +95,10 @@ constexpr double kCoreless = 0.02;
 /// of its own work divided by that share. nullopt: not measured.
 std::optional<double> worth_of_courtesy(const Host& host) {
   double time = 0, asleep = 0, later = 0;
-  for (const auto* r : host.ranks) time = std::max(time, r->wall), asleep += r->times.blocked;
+  for (const auto* r : host.ranks) {
+    time = std::max(time, r->wall);
+    asleep += r->times.blocked;
+  }
   if (time <= 0) return {};
   const double stretch = std::max(1.0, (host.count() - asleep / time) / host.usable());
   for (const auto* r : host.ranks) {
@@ -187,7 +195,10 @@ void judge_cores(const std::vector<Host>& hosts, std::vector<std::string>& out) 
     out.push_back(names + " share " + places + " of host " + host.name + ", which has a core for each of its " +
                   counted(host.count(), "rank", "ranks") +
                   ": bind each rank to a core of its own, such as with `mpiexec -bind-to core`.");
-    if (std::string text = waiting_text(host); host.crowded()) text[0] = 'W', out.push_back(text);
+    if (std::string text = waiting_text(host); host.crowded()) {
+      text[0] = 'W';
+      out.push_back(text);
+    }
     break;
   }
 }
@@ -226,13 +237,21 @@ void judge_speed(const Profile& profile, const std::vector<Host>& hosts, std::ve
     if (host == host_of.end() || rank.ranks > 1 || rank.computed_by_all <= 0) continue;
     const double ratio = rank.computed / rank.computed_by_all;
     Speed& s = speeds[host->second];
-    s.least = s.ranks == 0 ? ratio : std::min(s.least, ratio), s.most = std::max(s.most, ratio);
-    ++s.ranks, s.sum += ratio, s.time_ns += rank.computed;
+    s.least = s.ranks == 0 ? ratio : std::min(s.least, ratio);
+    s.most = std::max(s.most, ratio);
+    ++s.ranks;
+    s.sum += ratio;
+    s.time_ns += rank.computed;
   }
   for (const auto& [host, mine] : speeds) {
     double others = 0, most = 0, sum = 0, time_ns = 0;
     for (const auto& [other, s] : speeds)
-      if (other != host) others += s.ranks, sum += s.sum, time_ns += s.time_ns, most = std::max(most, s.most);
+      if (other != host) {
+        others += s.ranks;
+        sum += s.sum;
+        time_ns += s.time_ns;
+        most = std::max(most, s.most);
+      }
     // One rank may have more work. All ranks of a host seldom have.
     if (mine.ranks < 2 || mine.ranks < host->count() || others < 2 || mine.least < kSlower * most) continue;
     if (mine.time_ns / mine.ranks - time_ns / others < kSlowerShare * run_ns) continue;

@@ -61,8 +61,11 @@ class SiteTable {
     analysis::Calls rest;
     for (std::size_t i = 0; i < callers.size(); ++i) {
       const analysis::Calls& f = callers[i].figures;
-      if (i >= shown) rest.calls += f.calls, rest.waited += f.waited, rest.patterns += f.patterns;
-      else add(f, "", "", "  < " + callers[i].place());
+      if (i >= shown) {
+        rest.calls += f.calls;
+        rest.waited += f.waited;
+        rest.patterns += f.patterns;
+      } else add(f, "", "", "  < " + callers[i].place());
     }
     if (callers.size() > shown)
       add(rest, "", "", "  < " + std::to_string(callers.size() - shown) + " more callers", true);
@@ -94,7 +97,10 @@ void print_sites(const Profile& profile, std::size_t most, bool wide) {
     table.add(s, s.op, std::to_string(static_cast<long>(s.comm_size)), s.place());
     if (!wide && several > 1) continue;
     const auto tree = analysis::callers_of(s);
-    if (const auto& callers = analysis::served(tree); analysis::serves_many(callers)) ++wrappers, table.add(callers);
+    if (const auto& callers = analysis::served(tree); analysis::serves_many(callers)) {
+      ++wrappers;
+      table.add(callers);
+    }
   }
   table.print();
   if (several > most) std::printf("... and %zu more call sites.\n", several - most);

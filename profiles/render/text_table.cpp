@@ -66,9 +66,16 @@ std::string paragraph(const std::string& text, std::size_t width) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
     const std::string word = text.substr(at, end - at);
     const std::size_t wide = width_of(word);
-    if (column > 0 && column + 1 + wide > width) out += '\n', column = 0;
-    else if (column > 0) out += ' ', ++column;
-    out += word, column += wide, at = end + 1;
+    if (column > 0 && column + 1 + wide > width) {
+      out += '\n';
+      column = 0;
+    } else if (column > 0) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += wide;
+    at = end + 1;
   }
   return out + "\n";
 }

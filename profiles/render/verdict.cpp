@@ -87,14 +87,16 @@ Totals totals(const Profile& profile) {
   for (const Site& s : profile.sites) {
     if (s.comm_size < 2) continue;
     t.waited += s.waited;
-    t.seen += s.patterns, t.calls += s.unrested();
+    t.seen += s.patterns;
+    t.calls += s.unrested();
     const double after = s.after_last_sum * s.comm_size;
     t.after_last += after;
     if (s.bytes.value_or(0) > kSmall) t.large += after;
   }
   // `after_last_sum` ends with the last rank that leaves. All ranks together spent no more than this there.
   const double room = t.collectives > 0 ? std::max(0.0, t.collectives - t.waited) : t.after_last;
-  t.after_last = std::min(t.after_last, room), t.large = std::min(t.large, room);
+  t.after_last = std::min(t.after_last, room);
+  t.large = std::min(t.large, room);
   return t;
 }
 
@@ -264,8 +266,7 @@ std::string few_waits(const Profile& profile, const Totals& t) {
     return "The profile cannot say which rank is late" + missing(profile) + ".";
   if (!cut_short(profile)) return "The waits for late ranks in collectives are too short to look for their cause.";
   return "Until then, the waits for late ranks in collectives were too short to look for their cause. The figures do "
-         "not "
-         "cover what the job did later" +
+         "not cover what the job did later" +
          std::string(profile.last_state.ranks.empty()
                          ? ": `latecomer who` shows where a running job waits, and `latecomer run` "
                            "keeps it of one that is killed."

@@ -65,10 +65,14 @@ bool resolve_names(Json& profile, Progress::Patience patience) {
     const SymbolNames names = symbols.resolve(module, build_id, std::strtoull(offset.c_str(), nullptr, 16));
     if (names.chain.empty() && (names.near.empty() || !frame["function"].is_null())) return;
     const Json before = frame;
-    frame.erase("near"), frame.erase("inlined_into");
+    frame.erase("near");
+    frame.erase("inlined_into");
     const auto fill = [](Json& to, const SymbolName& from) {
       if (!from.function.empty()) to["function"] = core::utf8(from.function);
-      if (!from.file.empty()) to["file"] = core::utf8(from.file), to["line"] = from.line;
+      if (!from.file.empty()) {
+        to["file"] = core::utf8(from.file);
+        to["line"] = from.line;
+      }
     };
     for (std::size_t i = 0; i < names.chain.size(); ++i) {
       Json outer = {{"function", nullptr}, {"file", nullptr}, {"line", nullptr}};
@@ -114,9 +118,11 @@ analysis::Frame frame_of(const Json& frame) {
     return out;
   };
   analysis::Frame out;
-  out.module = frame["module"].get<std::string>(), out.build_id = frame["build_id"].get<std::string>();
+  out.module = frame["module"].get<std::string>();
+  out.build_id = frame["build_id"].get<std::string>();
   out.offset = frame["offset"].get<std::string>();
-  out.name = named(frame), out.near = frame.value("near", "");
+  out.name = named(frame);
+  out.near = frame.value("near", "");
   if (const auto outer = frame.find("inlined_into"); outer != frame.end())
     for (const Json& one : *outer) out.inlined_into.push_back(named(one));
   return out;

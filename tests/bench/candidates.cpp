@@ -31,19 +31,23 @@ std::string named(const Candidate& c) {
 
 void job(Collective op, int ranks, Bytes bytes, const Policy& policy, const Pattern& pattern) {
   Signature s;
-  s.op = op, s.servable = s.exact = true, s.root = is_rooted(op) ? 0 : -1;
+  s.op = op;
+  s.servable = s.exact = true;
+  s.root = is_rooted(op) ? 0 : -1;
   s.bytes = is_irregular(op) ? -1 : bytes;
   s.count = is_irregular(op) ? 1 : has_blocks(op) ? bytes / ranks : is_reduction(op) ? bytes / 8 : bytes;
   s.op_class = is_reduction(op) ? OpClass::sum : OpClass::none;
   const std::vector<Bytes> sizes(is_irregular(op) ? static_cast<std::size_t>(ranks) : 0, bytes / ranks);
   std::vector<Nanoseconds> offsets;
   double waits = 0;
-  for (Rank r = 0; r < ranks; ++r)
-    offsets.push_back(pattern.arrival(r) - pattern.first()),
-        waits += static_cast<double>(pattern.last() - pattern.arrival(r)) / ranks;
+  for (Rank r = 0; r < ranks; ++r) {
+    offsets.push_back(pattern.arrival(r) - pattern.first());
+    waits += static_cast<double>(pattern.last() - pattern.arrival(r)) / ranks;
+  }
   Learner learner(policy, ranks, [](std::uint64_t, Collective, const std::string&) { return false; });
   Parameters parameters;
-  parameters.network = policy.network, parameters.sizes = sizes;
+  parameters.network = policy.network;
+  parameters.sizes = sizes;
   const Call call = call_of(s, ranks);
   const Algorithm* stand_in = native_stand_in(call);
   const auto native = simulate(*stand_in, Instance(call, Pattern(), parameters), policy.network, pattern);
@@ -61,8 +65,10 @@ void job(Collective op, int ranks, Bytes bytes, const Policy& policy, const Patt
     const std::clock_t before = std::clock();  // processor time, which other load does not change
     learner.announce(n, false, clock);
     const double ms = 1e3 * static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
-    took.ms = std::max(took.ms, ms), took.all_ms += ms;
-    took.messages = std::max(took.messages, learner.modelled_messages()), took.all += learner.modelled_messages();
+    took.ms = std::max(took.ms, ms);
+    took.all_ms += ms;
+    took.messages = std::max(took.messages, learner.modelled_messages());
+    took.all += learner.modelled_messages();
     report = learner.reports().at(0);
     if (!report.candidates.empty() || report.reason.find("still comparing") == std::string::npos) break;
   }
@@ -84,7 +90,10 @@ int main(int argc, char** argv) {
   std::map<std::string, std::string> options{
       {"--ranks", "64,256,1024"}, {"--bytes", "4MiB"}, {"--network", "eth1g"}, {"--arrivals", "onelate:1:50ms"}};
   for (int i = 1; i + 1 < argc; i += 2) {
-    if (!options.count(argv[i])) return std::fprintf(stderr, "candidates_table: unknown option '%s'\n", argv[i]), 2;
+    if (!options.count(argv[i])) {
+      std::fprintf(stderr, "candidates_table: unknown option '%s'\n", argv[i]);
+      return 2;
+    }
     options[argv[i]] = argv[i + 1];
   }
   const auto report = parse_policy(
@@ -93,14 +102,20 @@ int main(int argc, char** argv) {
   const auto network = parse_network(options["--network"]);
   const auto ranks = parse_list(options["--ranks"]);
   const auto bytes = parse_bytes(options["--bytes"]);
-  if (!report.ok() || !network || !ranks || !bytes)
-    return std::fprintf(stderr, "candidates_table: cannot read the options\n"), 2;
-  policy.network = *network, policy.network_given = true;
+  if (!report.ok() || !network || !ranks || !bytes) {
+    std::fprintf(stderr, "candidates_table: cannot read the options\n");
+    return 2;
+  }
+  policy.network = *network;
+  policy.network_given = true;
   for (const int size : *ranks)
     for (const Collective op : {Collective::allreduce, Collective::reduce, Collective::bcast, Collective::scatter,
                                 Collective::gather, Collective::scatterv, Collective::gatherv}) {
       const auto pattern = parse_arrivals(options["--arrivals"], size);
-      if (!pattern) return std::fprintf(stderr, "candidates_table: --arrivals: %s\n", pattern.error().c_str()), 2;
+      if (!pattern) {
+        std::fprintf(stderr, "candidates_table: --arrivals: %s\n", pattern.error().c_str());
+        return 2;
+      }
       job(op, size, *bytes, policy, *pattern);
     }
   return 0;

@@ -206,8 +206,10 @@ double Cluster::run() {
   }
   double last = 0;
   for (const auto& p : processes_) {
-    if (!p->over())
-      std::fprintf(stderr, "ranges_cluster: process %d of %zu never ended\n", p->rank, processes_.size()), std::exit(1);
+    if (!p->over()) {
+      std::fprintf(stderr, "ranges_cluster: process %d of %zu never ended\n", p->rank, processes_.size());
+      std::exit(1);
+    }
     last = std::max(last, p->finished);
   }
   return last;
@@ -219,7 +221,10 @@ std::shared_ptr<core::Instance> Cluster::instance(const core::Call& call) {
     known = std::make_shared<core::Instance>(call, core::Pattern(), core::Parameters{});
     instances_size_ += static_cast<std::size_t>(call.ranks);
     const auto mine = known;
-    if (instances_size_ > 50'000'000) instances_.clear(), instances_size_ = 0;
+    if (instances_size_ > 50'000'000) {
+      instances_.clear();
+      instances_size_ = 0;
+    }
     return mine;
   }
   return known;
@@ -229,7 +234,11 @@ Operation::Operation(Process& process, const latecomer_range& range, Kind op, in
                      MPI_Datatype type, core::Bytes element_bytes, const void* in, void* out)
     : process_(process), range_(range), number_(process.number(range)), element_bytes_(element_bytes) {
   core::Call call;
-  call.op = op, call.ranks = range.size, call.root = root, call.count = count, call.element_bytes = element_bytes;
+  call.op = op;
+  call.ranks = range.size;
+  call.root = root;
+  call.count = count;
+  call.element_bytes = element_bytes;
   instance_ = process.cluster.instance(call);
   const char* const name = op == Kind::scan        ? "doubling"
                            : op == Kind::allgather ? "bruck"
@@ -305,8 +314,11 @@ void Process::progress() {
     while (!creations_.empty() && create_on()) moved = true;
     for (std::size_t i = 0; i < operations_.size();) {
       operations_[i]->step();
-      if (operations_[i]->complete) operations_[i] = operations_.back(), operations_.pop_back(), moved = true;
-      else ++i;
+      if (operations_[i]->complete) {
+        operations_[i] = operations_.back();
+        operations_.pop_back();
+        moved = true;
+      } else ++i;
     }
     if (creations_.empty() && !over()) moved = go_on() || moved;
   }
@@ -423,8 +435,10 @@ Outcome sort(int ranks, Count each, janus::Assignment assignment, const Figures&
   for (const auto& s : sorters) {
     out.levels = std::max(out.levels, s->statistics().levels);
     if (static_cast<Count>(s->sorted().size()) != each || !std::is_sorted(s->sorted().begin(), s->sorted().end()) ||
-        s->sorted().front() < last)
-      std::fprintf(stderr, "ranges_cluster: the result is not sorted\n"), std::exit(1);
+        s->sorted().front() < last) {
+      std::fprintf(stderr, "ranges_cluster: the result is not sorted\n");
+      std::exit(1);
+    }
     last = s->sorted().back();
   }
   return out;
@@ -534,9 +548,11 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const int most = argc > 1 ? std::atoi(argv[1]) : 1 << 15;
   const Count elements = argc > 2 ? std::atoll(argv[2]) : 256;
-  if (most < 32 || elements < 1)
-    return std::fprintf(stderr, "ranges_cluster: expected at least 32 ranks and 1 element per rank\n"), MPI_Finalize(),
-           2;
+  if (most < 32 || elements < 1) {
+    std::fprintf(stderr, "ranges_cluster: expected at least 32 ranks and 1 element per rank\n");
+    MPI_Finalize();
+    return 2;
+  }
   Figures figures;
   figures.network = *core::network_preset("fdr");
   creation(most, figures);

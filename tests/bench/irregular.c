@@ -18,7 +18,10 @@ int main(int argc, char** argv) {
   int *counts = calloc((size_t)size, sizeof(int)), *places = calloc((size_t)size, sizeof(int)), total = 0, n = 0;
   for (char* at = argc > 4 ? strtok(argv[4], ",") : NULL; at && n < size; at = strtok(NULL, ","))
     counts[n++] = atoi(at);
-  for (int r = 0; r < size; ++r) places[r] = total, total += counts[r];
+  for (int r = 0; r < size; ++r) {
+    places[r] = total;
+    total += counts[r];
+  }
   char *all = calloc((size_t)total + 1, 1), *own = calloc((size_t)counts[rank] + 1, 1);
   double sum = 0;
   for (int i = 0; i < iterations; ++i) {
@@ -32,7 +35,10 @@ int main(int argc, char** argv) {
     MPI_Allreduce(&out, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     if (i >= iterations / 2) sum += last - first;
   }
-  if (rank == 0) printf("run time %.6f ms\n", 1e3 * sum / (iterations - iterations / 2)), fflush(stdout);
+  if (rank == 0) {
+    printf("run time %.6f ms\n", 1e3 * sum / (iterations - iterations / 2));
+    fflush(stdout);
+  }
   MPI_Finalize();
   return 0;
 }

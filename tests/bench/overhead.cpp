@@ -136,7 +136,10 @@ void messages(const char* title) {
         std::tuple{"completion", &complete, &complete_bare}}) {
     const std::vector<Site> ours(2000, with), bare(2000, without);
     std::vector<double> observed_ns, bare_ns;
-    for (int b = 0; b < kBatches; ++b) observed_ns.push_back(batch(ours)), bare_ns.push_back(batch(bare));
+    for (int b = 0; b < kBatches; ++b) {
+      observed_ns.push_back(batch(ours));
+      bare_ns.push_back(batch(bare));
+    }
     std::printf("%-10s %-10s wrapper %5.1f ns  added %s\n", title, name, median(bare_ns),
                 added(observed_ns, bare_ns).c_str());
   }
@@ -204,18 +207,21 @@ int main(int argc, char** argv) {
       ++n;
       MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);  // the 128th
       if (b < kBatches / 4) continue;
-      ours.push_back(with_ns), plain.push_back(without_ns), floor.push_back(least_ns);
+      ours.push_back(with_ns);
+      plain.push_back(without_ns);
+      floor.push_back(least_ns);
       all_ours += (warm_ns * kWarm + with_ns * kCalls + rest_ns * (kEpoch - 1 - kCalls - kWarm)) / (kEpoch - 1) /
                   (kBatches - kBatches / 4);
       all_plain += without_ns / (kBatches - kBatches / 4);
     }
     for (int turn = 0; turn < 2; ++turn) {
-      if (rank == turn)
+      if (rank == turn) {
         std::printf(
             "%-10s %-7s %4d site%s  wrapper %5.1f ns  added %s; the least %s; mean with epochs: added %6.1f ns\n",
             argc > 1 ? argv[1] : "", rank == 0 ? "leader" : "member", sites, sites == 1 ? " " : "s", median(plain),
-            added(ours, plain).c_str(), added(floor, plain).c_str(), all_ours - all_plain),
-            std::fflush(stdout);
+            added(ours, plain).c_str(), added(floor, plain).c_str(), all_ours - all_plain);
+        std::fflush(stdout);
+      }
       barrier();
     }
   }

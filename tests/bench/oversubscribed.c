@@ -22,11 +22,13 @@ int main(int argc, char** argv) {
       more = MPI_Wtime() - begin < atof(argv[2]);
       MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
-    if (rank == 0)
+    if (rank == 0) {
       printf("%-24s %d ranks, %8d floats: %10.3f ms per allreduce\n", argv[1], size, count,
-             (MPI_Wtime() - begin) / calls * 1e3),
-          fflush(stdout);
-    free(in), free(out);
+             (MPI_Wtime() - begin) / calls * 1e3);
+      fflush(stdout);
+    }
+    free(in);
+    free(out);
   }
   MPI_Finalize();
   return 0;

@@ -53,7 +53,9 @@ int main(int argc, char** argv) {
       if (rank == 0)
         printf("%8d %10d %14.2f %14.2f %7.2fx\n", blocks, each, times[0][rounds / 2], times[1][rounds / 2],
                times[1][rounds / 2] / times[0][rounds / 2]);
-      free(data), free(packed), free(places);
+      free(data);
+      free(packed);
+      free(places);
     }
   MPI_Finalize();
   return 0;

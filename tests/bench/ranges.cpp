@@ -117,7 +117,8 @@ void creation() {
       std::printf("creation of the first half and %d broadcasts of 4 B there, us: range %.1f, MPI %.1f (%.2fx)\n",
                   calls, both[0], both[1], both[0] / both[1]);
   }
-  MPI_Group_free(&all), MPI_Group_free(&some);
+  MPI_Group_free(&all);
+  MPI_Group_free(&some);
 }
 
 void collectives() {
@@ -248,9 +249,10 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "messages") {
     if (void* const counter = dlsym(RTLD_DEFAULT, "latecomer_bench_messages"))
       messages_sent = reinterpret_cast<long long (*)()>(counter);
-    else
-      return std::fprintf(stderr, "ranges_bench: 'messages' needs libcount_messages.so preloaded\n"),
-             MPI_Abort(MPI_COMM_WORLD, 2);
+    else {
+      std::fprintf(stderr, "ranges_bench: 'messages' needs libcount_messages.so preloaded\n");
+      return MPI_Abort(MPI_COMM_WORLD, 2);
+    }
   } else {
     creation();
   }

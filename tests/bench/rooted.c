@@ -53,7 +53,10 @@ int main(int argc, char** argv) {
     MPI_Allreduce(&computing, &computing_sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     if (i < iterations / 2) continue;  // a plan is in force after the first half
     ++counted;
-    sums[0] += last - first, sums[1] += sum / size, sums[2] += of_late_everywhere, sums[3] += computing_sum / size;
+    sums[0] += last - first;
+    sums[1] += sum / size;
+    sums[2] += of_late_everywhere;
+    sums[3] += computing_sum / size;
   }
   if (rank == 0)
     printf("%.6f %.6f %.6f %.6f\n", 1e3 * sums[0] / counted, 1e3 * sums[1] / counted, 1e3 * sums[2] / counted,

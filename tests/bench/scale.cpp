@@ -72,7 +72,10 @@ struct Message {
 struct Job {
   explicit Job(int size) {
     std::vector<int> hosts;
-    for (Rank r = 0; r < size; ++r) hosts.push_back(r / kRanksPerHost), world.push_back(r);
+    for (Rank r = 0; r < size; ++r) {
+      hosts.push_back(r / kRanksPerHost);
+      world.push_back(r);
+    }
     auto places = core::places_in_tree(hosts);
     for (Rank r = 0; r < size; ++r)
       ranks.push_back(std::make_unique<RankOf>(*this, r, size, std::move(places[static_cast<std::size_t>(r)])));
@@ -85,9 +88,13 @@ struct Job {
 };
 
 bool RankOf::send(Rank to, std::span<const char> message) {
-  ++messages, bytes += message.size();
+  ++messages;
+  bytes += message.size();
   std::vector<char> bytes_of;
-  if (!job.spare.empty()) bytes_of = std::move(job.spare.back()), job.spare.pop_back();
+  if (!job.spare.empty()) {
+    bytes_of = std::move(job.spare.back());
+    job.spare.pop_back();
+  }
   bytes_of.reserve(kMostBytes);
   bytes_of.assign(message.begin(), message.end());
   job.under_way.push_back({to, std::move(bytes_of)});
@@ -118,7 +125,10 @@ void table_row(int size, bool learns) {
   };
   for (int epoch = 0; epoch < kEpochs; ++epoch) {
     if (epoch == kWarm)
-      for (auto& r : job.ranks) r->spent = 0, r->messages = r->bytes = 0;
+      for (auto& r : job.ranks) {
+        r->spent = 0;
+        r->messages = r->bytes = 0;
+      }
     for (std::size_t r = 0; r < logs.size(); ++r) {
       logs[r].clear();
       for (int i = 0; i < kCalls; ++i) {
@@ -126,7 +136,10 @@ void table_row(int size, bool learns) {
         record.arrival =
             (epoch * kCalls + i) * 1'000'000LL + static_cast<Nanoseconds>(random.below(r == 5 ? 500'000 : 10'000));
         record.exit = (epoch * kCalls + i) * 1'000'000LL + 600'000;
-        record.site = 9, record.callers = 3, record.bytes = 8, record.op = core::Collective::allreduce;
+        record.site = 9;
+        record.callers = 3;
+        record.bytes = 8;
+        record.op = core::Collective::allreduce;
         record.edge = learns ? kSampled : 0;
         logs[r].push_back(record);
       }
@@ -150,7 +163,8 @@ void table_row(int size, bool learns) {
   constexpr double kMeasured = (kEpochs - kWarm) * kCalls;
   for (const auto& r : job.ranks) {
     per_call.push_back(static_cast<double>(r->spent) / kMeasured);
-    most_messages = std::max(most_messages, r->messages), most_bytes = std::max(most_bytes, r->bytes);
+    most_messages = std::max(most_messages, r->messages);
+    most_bytes = std::max(most_bytes, r->bytes);
   }
   const double leader = per_call[0];
   std::ranges::sort(per_call);

@@ -36,13 +36,18 @@ int main(int argc, char** argv) {
     nap(2 + (is_random ? delay * rand() / RAND_MAX : delay));
     if (op == 'a') MPI_Allreduce(mine, sum, floats, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     if (op == 'r') MPI_Reduce(mine, sum, floats, MPI_FLOAT, MPI_SUM, root, MPI_COMM_WORLD);
-    if (op == 'b')
-      memcpy(sum, mine, sizeof(float) * (size_t)floats), MPI_Bcast(sum, floats, MPI_FLOAT, root, MPI_COMM_WORLD);
+    if (op == 'b') {
+      memcpy(sum, mine, sizeof(float) * (size_t)floats);
+      MPI_Bcast(sum, floats, MPI_FLOAT, root, MPI_COMM_WORLD);
+    }
     for (int i = 0; i < floats && here; ++i)
       wrong += sum[i] != (float)(sums ? size * (size - 1) / 2 + size * (i % 5) : i % 5);
   }
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  if (rank == 0) printf("%d ranks, %.3f s, %d wrong\n", size, MPI_Wtime() - start, wrong), fflush(stdout);
+  if (rank == 0) {
+    printf("%d ranks, %.3f s, %d wrong\n", size, MPI_Wtime() - start, wrong);
+    fflush(stdout);
+  }
   MPI_Finalize();
   return wrong != 0;
 }

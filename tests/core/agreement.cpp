@@ -60,7 +60,8 @@ TEST_CASE("agreement: all ranks act alike at the same call", "[agreement]") {
       const auto after = sequences[r].end(identified[r] != 0);
       if (after.identify) identified[r] = 1;
       events[r].push_back({before.n, before.hear, before.ends_epoch, before.announce, after.identify, after.meet});
-      --left, ++calls;
+      --left;
+      ++calls;
     }
     for (const auto& e : events) REQUIRE(e == events[0]);
   }
@@ -112,12 +113,14 @@ TEST_CASE("agreement: all ranks have met in a call that depends on all before an
       if (b.hear) {
         REQUIRE((outstanding && met && !b.waits));
         REQUIRE(s.kind == CallKind::blocking);
-        outstanding = false, ++heard;
+        outstanding = false;
+        ++heard;
       }
       if (b.announce) {
         REQUIRE_FALSE(outstanding);
         REQUIRE(s.kind == CallKind::blocking);
-        outstanding = true, met = false;
+        outstanding = true;
+        met = false;
       }
       if (!sequence.end(true).meet) continue;
       REQUIRE((outstanding && !met));
@@ -132,7 +135,9 @@ TEST_CASE("agreement: all ranks have met in a call that depends on all before an
 TEST_CASE("agreement: in mode observe no rank ever hears, and rooted programs have long epochs", "[agreement]") {
   Sequence sequence;
   Signature bcast;
-  bcast.op = Collective::bcast, bcast.bytes = 8, bcast.root = 1;
+  bcast.op = Collective::bcast;
+  bcast.bytes = 8;
+  bcast.root = 1;
   std::vector<std::uint64_t> ends;
   for (int i = 0; i < 3000; ++i) {
     const auto b = sequence.begin(bcast, false, true);
@@ -150,7 +155,9 @@ TEST_CASE("agreement: without a call that depends on all ranks no plan comes int
   for (const Collective op : {Collective::bcast, Collective::scatter, Collective::gather}) {
     Sequence sequence;
     Signature s;
-    s.op = op, s.bytes = 8, s.root = 0;
+    s.op = op;
+    s.bytes = 8;
+    s.root = 0;
     std::vector<std::uint64_t> ends, announcements;
     for (int i = 0; i < 2100; ++i) {
       const auto b = sequence.begin(s, true, true);
@@ -168,7 +175,8 @@ TEST_CASE("agreement: without a call that depends on all ranks no plan comes int
 TEST_CASE("agreement: boundaries of a program of allreduces", "[agreement]") {
   Sequence sequence;
   Signature s;
-  s.op = Collective::allreduce, s.bytes = 8;
+  s.op = Collective::allreduce;
+  s.bytes = 8;
   std::vector<std::uint64_t> ends, hears;
   for (int i = 0; i < 500; ++i) {
     const auto b = sequence.begin(s, true, true);
@@ -183,7 +191,8 @@ TEST_CASE("agreement: boundaries of a program of allreduces", "[agreement]") {
 TEST_CASE("agreement: an announcement sets the number of calls of the epoch that it begins", "[agreement]") {
   Sequence sequence;
   Signature s;
-  s.op = Collective::allreduce, s.bytes = 8;
+  s.op = Collective::allreduce;
+  s.bytes = 8;
   std::vector<std::uint64_t> ends;
   for (int i = 0; i < 900; ++i) {
     const auto b = sequence.begin(s, true, true);
@@ -201,7 +210,8 @@ TEST_CASE("agreement: early boundaries, and epochs in which a rank looks for an 
   sequence.begin_early();
   CHECK(sequence.brief());
   Signature s;
-  s.op = Collective::allreduce, s.bytes = 8;
+  s.op = Collective::allreduce;
+  s.bytes = 8;
   std::vector<std::uint64_t> ends, brief;
   for (int i = 0; i < 200; ++i) {
     const auto b = sequence.begin(s, true, true);
@@ -218,9 +228,13 @@ TEST_CASE("agreement: early boundaries, and epochs in which a rank looks for an 
 TEST_CASE("agreement: ranks agree on the identity once, after a call that depends on all", "[agreement]") {
   Sequence sequence;
   Signature s;
-  s.op = Collective::allreduce, s.bytes = 8;
+  s.op = Collective::allreduce;
+  s.bytes = 8;
   int asked = 0;
-  for (int i = 0; i < 15; ++i) sequence.begin(s, false, false), asked += sequence.end(false).identify;
+  for (int i = 0; i < 15; ++i) {
+    sequence.begin(s, false, false);
+    asked += sequence.end(false).identify;
+  }
   CHECK(asked == 0);
   sequence.begin(s, false, false);
   CHECK(sequence.end(false).identify);
@@ -232,9 +246,12 @@ TEST_CASE("agreement: ranks agree on the identity once, after a call that depend
 TEST_CASE("agreement: a rank that leaves calls by a jump acts like the others", "[agreement]") {
   // It does not reach end() of calls that prove something, and calls it before its next call.
   Signature all, leaders, other;
-  all.op = Collective::allreduce, all.bytes = 8;
-  leaders.op = other.op = Collective::bcast, leaders.bytes = other.bytes = 8;
-  leaders.root = 0, other.root = 1;
+  all.op = Collective::allreduce;
+  all.bytes = 8;
+  leaders.op = other.op = Collective::bcast;
+  leaders.bytes = other.bytes = 8;
+  leaders.root = 0;
+  other.root = 1;
   Sequence jumps, returns;
   bool agreed[2] = {};
   int met[2] = {};

@@ -147,7 +147,8 @@ TEST_CASE("clairvoyant: an allreduce's plan reaches everybody", "[clairvoyant]")
       if (m.finished) {
         REQUIRE(from.size() == ranks);
         REQUIRE(to.empty());
-        to = from, ++deliveries;
+        to = from;
+        ++deliveries;
       } else {
         for (const Rank r : from) REQUIRE(to.insert(r).second);
         from.clear();

@@ -19,7 +19,10 @@ struct Found {
   Candidate native, best;
 
   explicit Found(Collective op, Elements count = 65536, std::size_t late = 1) {
-    call.op = op, call.ranks = 8, call.element_bytes = 4, call.count = count;
+    call.op = op;
+    call.ranks = 8;
+    call.element_bytes = 4;
+    call.count = count;
     std::vector<Nanoseconds> arrivals(8);
     arrivals[late] = 20'000'000;
     observed.arrivals = Pattern(arrivals);

@@ -37,16 +37,20 @@ Rates simulated(double gain, double deviation, Noise noise, int runs) {
     std::vector<float> x, y, next_x, next_y;
     const auto add = [&](double mean, std::vector<float>& times, std::vector<float>& next) {
       const double took = time(mean), computing = 3e6 * std::exp(0.1 * normal());
-      times.push_back(static_cast<float>(took)), next.push_back(static_cast<float>(took + computing));
+      times.push_back(static_cast<float>(took));
+      next.push_back(static_cast<float>(took + computing));
     };
     Verdict verdict = Verdict::open;
     while (verdict == Verdict::open) {
-      add(1e6 * (1 - gain), x, next_x), add(1e6, y, next_y);
+      add(1e6 * (1 - gain), x, next_x);
+      add(1e6, y, next_y);
       verdict = judge({x, next_x}, {y, next_y}, 32);
     }
-    out.wins += verdict == Verdict::wins, out.turns += static_cast<double>(x.size());
+    out.wins += verdict == Verdict::wins;
+    out.turns += static_cast<double>(x.size());
   }
-  out.wins /= runs, out.turns /= runs;
+  out.wins /= runs;
+  out.turns /= runs;
   return out;
 }
 

@@ -31,7 +31,11 @@ const char* const kPrr = "{\"match\": {\"op\": \"allreduce\"}, \"use\": \"prr\"}
 
 Signature allreduce(Bytes bytes) {
   Signature s;
-  s.op = Collective::allreduce, s.bytes = bytes, s.count = bytes / 8, s.op_class = OpClass::sum, s.servable = true;
+  s.op = Collective::allreduce;
+  s.bytes = bytes;
+  s.count = bytes / 8;
+  s.op_class = OpClass::sum;
+  s.servable = true;
   return s;
 }
 
@@ -55,7 +59,10 @@ class Loop {
  public:
   Loop(const Policy& policy, int ranks) : ranks_(ranks), learner(policy, ranks, site_matches), policy_(policy) {}
   /// Like MPI_COMM_WORLD: the first boundaries come early.
-  void begin_early() { sequence.begin_early(), learner.begin(1); }
+  void begin_early() {
+    sequence.begin_early();
+    learner.begin(1);
+  }
   /// Makes one call. Its time after the last arrival is `native` natively, and `native * factor` under an algorithm.
   Decision call(const Signature& s, std::uint64_t site, const std::vector<Nanoseconds>& offsets,
                 Nanoseconds native = 1'000'000, double factor = 0.8, const std::vector<Bytes>& sizes = {}) {
@@ -69,7 +76,8 @@ class Loop {
     if (b.ends_epoch) {
       const auto a = learner.announce(b.n, force.dropped(), clock, hurried);
       modelled += learner.modelled_messages();
-      will_rest = a.rest, epoch = a.epoch;
+      will_rest = a.rest;
+      epoch = a.epoch;
       changed = a.kind != Announcement::Kind::keep;
       kinds.push_back(a.kind);
       if (a.kind == Announcement::Kind::plan) waiting = a.plan;
@@ -86,9 +94,11 @@ class Loop {
     for (const Nanoseconds o : offsets) elapsed += static_cast<double>(last - o) / ranks_;
     if (!resting && !deaf) {
       CallSeen call = seen_call(b.n, s, site, offsets, after, elapsed, index_of(d.algorithm), clock);
-      call.sizes = sizes, call.divergent = divergent;
+      call.sizes = sizes;
+      call.divergent = divergent;
       if (sparse > 0 && b.n % static_cast<std::uint64_t>(sparse) != 0) call.offsets = {};
-      learner.see(call), ++seen;
+      learner.see(call);
+      ++seen;
     }
     clock += last + after + pause;
     return d;
@@ -165,13 +175,16 @@ TEST_CASE("predictor: the median is that of the window, also with ties", "[learn
 
 TEST_CASE("plan: serializes, and refuses truncated or invalid bytes", "[learning]") {
   Plan plan;
-  plan.period = 2, plan.first = 48;
+  plan.period = 2;
+  plan.first = 48;
   plan.entries = {{allreduce(64).hash(), 2, 4, 0, 1}, {allreduce(8).hash(), -1, 0, -1, 1}};
   plan.patterns = {{0, 5, 10}};
   plan.sizes = {{100, 0, 7}};
   plan.entries[1].sizes = 0;
   plan.turns = {{allreduce(8).hash(), -1}, {allreduce(8).hash(), 3, 0, 0, 1}};
-  plan.entries[1].first_turn = 0, plan.entries[1].turns = 2, plan.entries[1].trial = 6;
+  plan.entries[1].first_turn = 0;
+  plan.entries[1].turns = 2;
+  plan.entries[1].trial = 6;
   const auto bytes = plan.serialize();
   Plan back;
   REQUIRE(Plan::deserialize(bytes, 3, back));
@@ -181,16 +194,20 @@ TEST_CASE("plan: serializes, and refuses truncated or invalid bytes", "[learning
   for (std::size_t cut = 0; cut < bytes.size(); ++cut) CHECK_FALSE(Plan::deserialize({bytes.data(), cut}, 3, back));
   plan.entries[0].sizes = 1;
   CHECK_FALSE(Plan::deserialize(plan.serialize(), 3, back));
-  plan.entries[0].sizes = -1, plan.sizes[0][1] = -1;
+  plan.entries[0].sizes = -1;
+  plan.sizes[0][1] = -1;
   CHECK_FALSE(Plan::deserialize(plan.serialize(), 3, back));
   plan.sizes[0][1] = 0;
   CHECK(Plan::deserialize(plan.serialize(), 3, back));
   for (const auto& [first, turns] :
        {std::pair(1, 2), std::pair(-1, 2), std::pair(0, 3), std::pair(0, kMostTurns + 1)}) {
-    plan.entries[1].first_turn = first, plan.entries[1].turns = static_cast<std::uint16_t>(turns);
+    plan.entries[1].first_turn = first;
+    plan.entries[1].turns = static_cast<std::uint16_t>(turns);
     CHECK_FALSE(Plan::deserialize(plan.serialize(), 3, back));
   }
-  plan.entries[1].first_turn = 0, plan.entries[1].turns = 2, plan.turns[1].pattern = 1;
+  plan.entries[1].first_turn = 0;
+  plan.entries[1].turns = 2;
+  plan.turns[1].pattern = 1;
   CHECK_FALSE(Plan::deserialize(plan.serialize(), 3, back));
 }
 
@@ -221,7 +238,8 @@ TEST_CASE("plan: a pattern takes two bytes per rank, and all ranks read the same
 
 TEST_CASE("plan: numbers select slots, and an unexpected call drops the plan", "[learning]") {
   Plan plan;
-  plan.period = 2, plan.first = 10;
+  plan.period = 2;
+  plan.first = 10;
   plan.entries = {{allreduce(64).hash(), 2, 0, -1, 1}, {allreduce(8).hash(), 3, 0, -1, 1}};
   PlanInForce force;
   force.install(plan);
@@ -243,11 +261,14 @@ TEST_CASE("plan: numbers select slots, and an unexpected call drops the plan", "
 
 TEST_CASE("plan: a rota serves its number of calls, each turn once per block, then the entry itself", "[learning]") {
   Plan plan;
-  plan.period = 2, plan.first = 10;
+  plan.period = 2;
+  plan.first = 10;
   plan.entries = {{allreduce(64).hash(), 2, 4, 0, 1}, {allreduce(8).hash(), 7, 0, -1, 1}};
   plan.patterns = {{0, 5, 10, 0}};
   plan.turns = {{allreduce(64).hash(), -1}, {allreduce(64).hash(), 3, 0, 0, 1}, {allreduce(64).hash(), 5, 0, -1, 1}};
-  plan.entries[0].turns = 3, plan.entries[0].trial = 9, plan.entries[0].round = 1;
+  plan.entries[0].turns = 3;
+  plan.entries[0].trial = 9;
+  plan.entries[0].round = 1;
   const auto runs = [](PlanInForce& force, int calls) {
     std::string out;
     for (std::uint64_t n = 10; n < 10 + 2 * static_cast<std::uint64_t>(calls); ++n) {
@@ -276,7 +297,8 @@ TEST_CASE("plan: a rota serves its number of calls, each turn once per block, th
   plan.entries[0].trial = 12;
   force.install(plan);
   CHECK(runs(force, 4).find('2') == 3);
-  plan.entries[0].turns = 2, plan.entries[0].trial = 20;  // the loser is dropped
+  plan.entries[0].turns = 2;
+  plan.entries[0].trial = 20;  // the loser is dropped
   force.install(plan);
   CHECK(runs(force, 9).find('5') == std::string::npos);
   ++plan.entries[0].round;
@@ -368,7 +390,8 @@ TEST_CASE("auto: tries the model's candidates, and drops losers until the patter
   int late_dispatched = 0;
   for (int i = 0; i < 4000; ++i) {
     const bool by = loses.call(s, 1, late(4, 1, 40'000'000, random), 1'000'000, 1.1).algorithm != nullptr;
-    dispatched += by, late_dispatched += by && i >= 2000;
+    dispatched += by;
+    late_dispatched += by && i >= 2000;
   }
   CHECK(dispatched > 0);
   CHECK(late_dispatched == 0);
@@ -395,7 +418,8 @@ TEST_CASE("auto: trials of a much slower algorithm cost little", "[learning]") {
             natively += *std::max_element(offsets.begin(), offsets.end()) + kNative;
             const bool ours =
                 loop.call(s, static_cast<std::uint64_t>(site), offsets, kNative, 2.7).algorithm != nullptr;
-            dispatched += ours, in_a_row = ours ? in_a_row + 1 : 0;
+            dispatched += ours;
+            in_a_row = ours ? in_a_row + 1 : 0;
             longest = std::max(longest, in_a_row);
           }
         return static_cast<double>(loop.clock - begin) / static_cast<double>(natively) - 1;
@@ -513,10 +537,13 @@ TEST_CASE("history: winners serve the first call, stay while they win, and give 
 
 TEST_CASE("history: sites of one signature agree, or wait for their period", "[learning]") {
   Learned one;
-  one.signature = allreduce(1 << 20).hash(), one.site = 1, one.pattern = {0, 40'000'000, 0, 0};
+  one.signature = allreduce(1 << 20).hash();
+  one.site = 1;
+  one.pattern = {0, 40'000'000, 0, 0};
   one.algorithm = index_of(find_algorithm(Collective::allreduce, "slt"));
   Learned two = one;
-  two.site = 2, two.pattern = {0, 0, 0, 40'000'000};
+  two.site = 2;
+  two.pattern = {0, 0, 0, 40'000'000};
   const Plan same = plan_of_learned({one, two});
   REQUIRE(same.entries.size() == 1);
   CHECK(same.entries[0].pattern == -1);
@@ -778,7 +805,10 @@ TEST_CASE("auto: a certain pattern counts as balanced if its spread is small aga
 namespace {
 Signature gatherv(Rank root) {
   Signature s;
-  s.op = Collective::gatherv, s.root = root, s.count = 1, s.servable = s.exact = true;
+  s.op = Collective::gatherv;
+  s.root = root;
+  s.count = 1;
+  s.servable = s.exact = true;
   return s;
 }
 const std::vector<Bytes> kSpikes = {1, 400'000, 1, 1, 400'000, 1, 1, 1};
@@ -865,7 +895,8 @@ TEST_CASE("learner: no plan uses sizes that change from call to call", "[learnin
 
 TEST_CASE("auto: tries no tree that needs sizes if sizes change from call to call", "[learning]") {
   Policy policy = policy_of(kAuto);
-  policy.network.latency_ns = policy.network.rendezvous_latency_ns = 0, policy.network.alpha_ns = 25'000;
+  policy.network.latency_ns = policy.network.rendezvous_latency_ns = 0;
+  policy.network.alpha_ns = 25'000;
   Loop loop(policy, 8);
   SplitMix64 random(23);
   int dispatched = 0;
@@ -904,7 +935,7 @@ TEST_CASE("learner: sites of one signature with different sizes share a tree tha
 
 TEST_CASE("auto: selects a better tree for balanced arrivals too, and drops it if it is slower", "[learning]") {
   Policy policy = policy_of(kAuto);
-  policy.network.latency_ns = policy.network.rendezvous_latency_ns = 0,
+  policy.network.latency_ns = policy.network.rendezvous_latency_ns = 0;
   policy.network.alpha_ns = 25'000;  // occupies the ports of both ranks
   for (const double factor : {0.6, 1.2}) {
     Loop loop(policy, 8);
@@ -1004,11 +1035,17 @@ class ProgramMaker {
     for (int i = 0; i < 6; ++i) {
       Signature s = allreduce(8LL << random.below(18));
       const auto kind = random.below(10);
-      if (kind == 0)
-        s.op = Collective::barrier, s.bytes = 0, s.count = 0, s.servable = false, s.op_class = OpClass::none;
-      else if (kind < 3)
-        s.op = Collective::bcast, s.root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks))),
+      if (kind == 0) {
+        s.op = Collective::barrier;
+        s.bytes = 0;
+        s.count = 0;
         s.servable = false;
+        s.op_class = OpClass::none;
+      } else if (kind < 3) {
+        s.op = Collective::bcast;
+        s.root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks)));
+        s.servable = false;
+      }
       if (random.below(6) == 0) s.kind = CallKind::nonblocking;
       palette_.push_back(s);
     }
@@ -1018,13 +1055,13 @@ class ProgramMaker {
                                       Collective::gatherv};
     for (Signature& s : palette_) {
       if (!rooted) break;
-      s.kind = CallKind::blocking, s.op = kRooted[random.below(5)],
+      s.kind = CallKind::blocking;
+      s.op = kRooted[random.below(5)];
       s.root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks)));
-      s.bytes = is_irregular(s.op) ? -1 : 4096 * ranks, s.count = is_irregular(s.op)           ? 1
-                                                                  : has_blocks(s.op)           ? 4096
-                                                                  : s.op == Collective::reduce ? s.bytes / 8
-                                                                                               : s.bytes;
-      s.op_class = s.op == Collective::reduce ? OpClass::sum : OpClass::none, s.exact = s.servable = true;
+      s.bytes = is_irregular(s.op) ? -1 : 4096 * ranks;
+      s.count = is_irregular(s.op) ? 1 : has_blocks(s.op) ? 4096 : s.op == Collective::reduce ? s.bytes / 8 : s.bytes;
+      s.op_class = s.op == Collective::reduce ? OpClass::sum : OpClass::none;
+      s.exact = s.servable = true;
     }
   }
   std::vector<ProgramCall> make(std::size_t calls) {
@@ -1052,9 +1089,13 @@ class ProgramMaker {
     for (std::uint64_t t = 0; t < trips && out.size() < calls; ++t) {
       for (const Step& step : body) {
         ProgramCall c{palette_[static_cast<std::size_t>(step.call)], {}, step.late};
-        if (rooted_only_)
-          c.signature = palette_[0], c.signature.op = Collective::bcast, c.signature.root = 0,
-          c.signature.kind = CallKind::blocking, c.signature.servable = false;
+        if (rooted_only_) {
+          c.signature = palette_[0];
+          c.signature.op = Collective::bcast;
+          c.signature.root = 0;
+          c.signature.kind = CallKind::blocking;
+          c.signature.servable = false;
+        }
         for (int r = 0; r < ranks_; ++r) c.sites.push_back(divergent_ ? random_.below(5) : step.site);
         out.push_back(c);
       }
@@ -1109,7 +1150,10 @@ class SimulatedJob {
       for (auto steps = 1 + random_.below(40); steps > 0 && step(me); --steps) moved = true;
       idle = moved ? 0 : idle + 1;
       if (conflict_) return conflict_;
-      if (idle > 4000) return stuck = true, std::nullopt;
+      if (idle > 4000) {
+        stuck = true;
+        return std::nullopt;
+      }
     }
   }
   std::uint64_t dispatched = 0, plans = 0, drops = 0, rests = 0, shortened = 0, turns = 0, waited = 0, ahead = 0;
@@ -1215,15 +1259,18 @@ class SimulatedJob {
     auto a =
         learner_.announce(ranks_[0].before.n, ranks_[0].member.in_force().dropped(), clock_, random_.below(16) == 0);
     plans += a.kind == Announcement::Kind::plan;
-    rests += a.rest,
-        shortened += a.epoch != 0 && a.epoch < Sequence::kSteadyEpoch && ranks_[0].before.n >= Sequence::kSteadyEpoch;
+    rests += a.rest;
+    shortened += a.epoch != 0 && a.epoch < Sequence::kSteadyEpoch && ranks_[0].before.n >= Sequence::kSteadyEpoch;
     own_ = a.serialize();  // all ranks use the bytes
     for (std::size_t o = 1; o < ranks_.size(); ++o) ranks_[o].under_way.push_back(own_);
   }
 
   void deliver() {
     for (RankState& r : ranks_)
-      if (!r.under_way.empty() && random_.below(6) == 0) r.mail.push_back(r.under_way.front()), r.under_way.pop_front();
+      if (!r.under_way.empty() && random_.below(6) == 0) {
+        r.mail.push_back(r.under_way.front());
+        r.under_way.pop_front();
+      }
   }
 
   /// The leader learns from an epoch after it has the logs of all ranks. Some logs arrive late.
@@ -1340,8 +1387,12 @@ TEST_CASE("plans: no two ranks ever decide differently, in a million simulated c
     REQUIRE_FALSE(stuck);
     REQUIRE_FALSE(conflict);
     calls += program.size() * static_cast<std::size_t>(ranks);
-    dispatched += job.dispatched, plans += job.plans, drops += job.drops, rests += job.rests;
-    shortened += job.shortened, turns += job.turns;
+    dispatched += job.dispatched;
+    plans += job.plans;
+    drops += job.drops;
+    rests += job.rests;
+    shortened += job.shortened;
+    turns += job.turns;
   }
   // The property means little unless these events occur.
   CHECK(dispatched > 100'000);
@@ -1405,7 +1456,10 @@ TEST_CASE("rooted plans: rooted programs get plans, and no two ranks decide diff
     REQUIRE_FALSE(stuck);
     REQUIRE_FALSE(conflict);
     calls += program.size() * static_cast<std::size_t>(ranks);
-    dispatched += job.dispatched, plans += job.plans, waited += job.waited, ahead = std::max(ahead, job.ahead);
+    dispatched += job.dispatched;
+    plans += job.plans;
+    waited += job.waited;
+    ahead = std::max(ahead, job.ahead);
   }
   CHECK(dispatched > 100'000);
   CHECK(plans > 200);
@@ -1429,10 +1483,16 @@ TEST_CASE("rooted plans: a variant that does not wait is caught", "[learning]") 
 
 TEST_CASE("rooted plans: plain auto, mode observe, other rules and `rooted_waits`: false never wait", "[learning]") {
   Signature gather;
-  gather.op = Collective::gather, gather.root = 0, gather.bytes = 4096, gather.count = 1024,
+  gather.op = Collective::gather;
+  gather.root = 0;
+  gather.bytes = 4096;
+  gather.count = 1024;
   gather.servable = gather.exact = true;
   Signature scatter = gather, gatherv = gather, reduction = allreduce(4096);
-  scatter.op = Collective::scatter, gatherv.op = Collective::gatherv, gatherv.bytes = -1, gatherv.count = 1;
+  scatter.op = Collective::scatter;
+  gatherv.op = Collective::gatherv;
+  gatherv.bytes = -1;
+  gatherv.count = 1;
   const char* sls = "{\"match\": {\"op\": \"gather\", \"bytes\": {\"max\": 8192}}, \"use\": \"sls\"}";
   const auto waits = [](const Policy& policy, const Signature& s, int size = 4) {
     return waits_for_leader(policy, s, size);
@@ -1462,7 +1522,11 @@ TEST_CASE("rooted plans: long epochs keep waiting below 1%", "[learning]") {
   const Policy policy = policy_of(kRootedRules);
   Learner learner(policy, 4, site_matches);
   Signature s;
-  s.op = Collective::gather, s.root = 0, s.bytes = 16384, s.count = 4096, s.servable = s.exact = true;
+  s.op = Collective::gather;
+  s.root = 0;
+  s.bytes = 16384;
+  s.count = 4096;
+  s.servable = s.exact = true;
   std::uint64_t n = 0;
   Nanoseconds clock = 0;
   double waited = 0;
@@ -1472,7 +1536,8 @@ TEST_CASE("rooted plans: long epochs keep waiting below 1%", "[learning]") {
     const std::uint64_t calls = a.epoch ? a.epoch : Sequence::kSteadyEpoch;
     for (std::uint64_t i = 0; i < calls; ++i)
       learner.see({n + i, s, 1, std::vector<Nanoseconds>{0, 0, 1'000'000, 0}, 50'000, 300'000, -1});
-    n += calls, clock += static_cast<Nanoseconds>(calls) * kCall + kWait;
+    n += calls;
+    clock += static_cast<Nanoseconds>(calls) * kCall + kWait;
     learner.waited(kWait);
     if (epoch >= 3) waited = static_cast<double>(kWait) / static_cast<double>(calls * kCall + kWait);
   }
@@ -1487,7 +1552,9 @@ constexpr Collective kSeven[] = {Collective::allreduce, Collective::reduce,   Co
 
 Call large_call(Collective op, int ranks) {
   Call call;
-  call.op = op, call.ranks = ranks, call.count = is_irregular(op) ? 1 : has_blocks(op) ? (1 << 22) / ranks : 1 << 22;
+  call.op = op;
+  call.ranks = ranks;
+  call.count = is_irregular(op) ? 1 : has_blocks(op) ? (1 << 22) / ranks : 1 << 22;
   if (is_irregular(op)) call.element_bytes = (1 << 22) / ranks;
   return call;
 }
@@ -1568,7 +1635,9 @@ TEST_CASE("auto: has candidates and correct reasons at any number of ranks, with
       // Skips simulations that take long. The program `candidates_table` prints all of them.
       while (!search.done() && first < 40 && search.next_cost() < 5'000) {
         CHECK(search.next_cost() <= kMostInJob);
-        costs += search.next_cost(), search.step(), ++first;
+        costs += search.next_cost();
+        search.step();
+        ++first;
       }
       INFO(name_of(op) << " on " << ranks << " ranks: " << first << " modelled; "
                        << left_out_text(search.found(), ranks));
@@ -1621,7 +1690,11 @@ TEST_CASE("learner: an undecided slot has a reason", "[learning]") {
   const Policy policy = policy_of("{\"match\": {\"op\": \"gather\"}, \"use\": \"sls\"}");
   Learner learner(policy, 4, site_matches);
   Signature s;
-  s.op = Collective::gather, s.root = 0, s.bytes = 4096, s.count = 1024, s.servable = s.exact = true;
+  s.op = Collective::gather;
+  s.root = 0;
+  s.bytes = 4096;
+  s.count = 1024;
+  s.servable = s.exact = true;
   const std::vector<Nanoseconds> offsets(4, 0);
   for (std::uint64_t n = 0; n < 300; ++n) learner.see({n, s, 1, offsets, 1000, 1000, -1});
   const auto reports = learner.reports();

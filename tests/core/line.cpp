@@ -25,14 +25,18 @@ std::vector<Collective> regular_collectives() {
 std::vector<Call> calls(Collective op, int ranks, Bytes element_bytes) {
   std::vector<Call> out;
   Call call;
-  call.op = op, call.ranks = ranks, call.element_bytes = is_reduction(op) ? element_bytes : 1;
+  call.op = op;
+  call.ranks = ranks;
+  call.element_bytes = is_reduction(op) ? element_bytes : 1;
   for (const Rank root : {0, 1, ranks / 2, ranks - 1})
     for (const bool in_place : {false, true})
       for (const bool commutative : {false, true}) {
         if (root >= ranks || (root > 0 && !is_rooted(op)) ||
             (in_place && (op == Collective::bcast || op == Collective::barrier)) || (!commutative && !is_reduction(op)))
           continue;
-        call.root = root, call.in_place = in_place, call.commutative = commutative,
+        call.root = root;
+        call.in_place = in_place;
+        call.commutative = commutative;
         call.count = op != Collective::barrier;
         out.push_back(call);
       }
@@ -122,16 +126,22 @@ TEST_CASE("line: no run hangs", "[range]") {
 
 TEST_CASE("line: the size class ends where another algorithm begins", "[range]") {
   Call call;
-  call.op = Collective::bcast, call.ranks = 8;
+  call.op = Collective::bcast;
+  call.ranks = 8;
   CHECK(range_class_end(call) == 12287);
   call.ranks = 7;
   CHECK(range_class_end(call) == INT64_MAX);
-  call.op = Collective::allreduce, call.element_bytes = 8, call.ranks = 16;
+  call.op = Collective::allreduce;
+  call.element_bytes = 8;
+  call.ranks = 16;
   CHECK(range_class_end(call) == 256);
   call.ranks = 300;
   CHECK(range_class_end(call) == 299);  // one element per rank at least
   call.commutative = false;
   CHECK(range_class_end(call) == INT64_MAX);
-  call.op = Collective::allgather, call.element_bytes = 1, call.ranks = 4, call.commutative = true;
+  call.op = Collective::allgather;
+  call.element_bytes = 1;
+  call.ranks = 4;
+  call.commutative = true;
   CHECK(range_class_end(call) == 20480);
 }

@@ -158,7 +158,8 @@ int announcements(const std::vector<int>& hosts, int calls, SplitMix64& random, 
   std::vector<State> ranks(hosts.size());
   std::vector<Rank> entered(static_cast<std::size_t>(calls)), left(entered), met(entered);
   Signature s;
-  s.op = Collective::allreduce, s.bytes = 8;
+  s.op = Collective::allreduce;
+  s.bytes = 8;
   std::size_t announced = 0;
   int in_force = 0, idle = 0;
   const auto has = [&](Rank r, std::size_t number) {
@@ -182,7 +183,9 @@ int announcements(const std::vector<int>& hosts, int calls, SplitMix64& random, 
         for (const Rank child : place(0).children) processes[0].box.put(child, 'p', plan, {});
         ++announced;
       }
-      r.where = State::inside, ++entered[r.at], idle = 0;
+      r.where = State::inside;
+      ++entered[r.at];
+      idle = 0;
     }
     processes.pump(me);
     if (r.where == State::inside) {
@@ -191,10 +194,15 @@ int announcements(const std::vector<int>& hosts, int calls, SplitMix64& random, 
     }
     if (r.where == State::meets) {
       if (!has(me, r.heard + 1)) continue;
-      r.where = State::has_it, ++met[r.at], idle = 0;
+      r.where = State::has_it;
+      ++met[r.at];
+      idle = 0;
     }
     if (r.where == State::has_it && variant == Variant::sound && met[r.at] < size) continue;
-    r.where = State::outside, ++left[r.at++], --to_leave, idle = 0;
+    r.where = State::outside;
+    ++left[r.at++];
+    --to_leave;
+    idle = 0;
   }
   return in_force;
 }

@@ -281,8 +281,8 @@ TEST_CASE("model: reduce, the grid of Proficz and Ocetkiewicz 2021, section 6", 
             sum += static_cast<double>(run(std::string(names[i]).c_str(), ranks, 4 * floats, arrivals, "tryton2018",
                                            false, 0, 4, Collective::reduce)
                                            .run_time -
-                                       bound.run_time),
-                ++cases;
+                                       bound.run_time);
+            ++cases;
           }
       all[i] += sum / cases;
       std::printf(" %10.3f ms", sum / cases / 1e6);
@@ -501,9 +501,10 @@ TEST_CASE("hosts: under any pattern and placement, the vector passes a host's po
           std::vector<Elements> out(static_cast<std::size_t>(instance.hosts())), in = out;
           for (Rank r = 0; r < ranks; ++r)
             for (const Operation& o : programs[static_cast<std::size_t>(r)].ops)
-              if (o.kind == OpKind::send && !instance.same_host(r, o.peer))
-                out[static_cast<std::size_t>(instance.host(r))] += o.count(),
-                    in[static_cast<std::size_t>(instance.host(o.peer))] += o.count();
+              if (o.kind == OpKind::send && !instance.same_host(r, o.peer)) {
+                out[static_cast<std::size_t>(instance.host(r))] += o.count();
+                in[static_cast<std::size_t>(instance.host(o.peer))] += o.count();
+              }
           // A short vector takes a binomial tree, whose root has many children. It costs latency, not bytes.
           if (segments == 1 || segments == 0) continue;
           REQUIRE(*std::max_element(out.begin(), out.end()) <= passes * call.count);
@@ -536,7 +537,10 @@ TEST_CASE("hosts: two levels move each block once between hosts, in one message 
         for (Rank r = 0; r < ranks; ++r) {
           at_home += instance.same_host(r, root);
           for (const Operation& o : programs[static_cast<std::size_t>(r)].ops)
-            if (o.kind == OpKind::send && !instance.same_host(r, o.peer)) ++messages, moved += o.count();
+            if (o.kind == OpKind::send && !instance.same_host(r, o.peer)) {
+              ++messages;
+              moved += o.count();
+            }
         }
         REQUIRE(messages == instance.hosts() - 1);
         REQUIRE(moved == (ranks - at_home) * count);
@@ -600,7 +604,9 @@ TEST_CASE("arrivals: the documented shapes", "[pap]") {
 TEST_CASE("model: overhead delays a schedule by at most the overhead of all messages", "[model]") {
   // A receive occupies the processor from the delivery on. A rank that waits for a late message can send.
   Call call;
-  call.ranks = 4, call.count = 65536, call.element_bytes = 1;
+  call.ranks = 4;
+  call.count = 65536;
+  call.element_bytes = 1;
   Network with, without;
   with.beta_ns_per_byte = without.beta_ns_per_byte = 42;
   with.overhead_ns = 1000;

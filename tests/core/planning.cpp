@@ -16,7 +16,8 @@ namespace {
 
 Signature signature_of(Collective op, Elements count, Bytes element_bytes, int ranks, OpClass op_class, bool exact) {
   Signature s;
-  s.op = op, s.root = is_rooted(op) ? ranks / 2 : -1;
+  s.op = op;
+  s.root = is_rooted(op) ? ranks / 2 : -1;
   s.count = is_irregular(op) ? 1 : count;
   s.bytes = is_irregular(op) ? -1 : count * element_bytes * (has_blocks(op) ? ranks : 1);
   s.op_class = is_reduction(op) ? op_class : OpClass::none;
@@ -55,8 +56,11 @@ TEST_CASE("planning: every decision respects the planning limit, the operator an
                   const Policy policy = forced(a, reproducible, segments);
                   const Signature s = signature_of(a.op, count, 8, ranks, op_class, exact);
                   PlanEntry entry;
-                  entry.algorithm = index_of(&a), entry.segments = segments, entry.sizes = a.needs_sizes ? 0 : -1,
-                  entry.pattern = 0, entry.edge = 1;
+                  entry.algorithm = index_of(&a);
+                  entry.segments = segments;
+                  entry.sizes = a.needs_sizes ? 0 : -1;
+                  entry.pattern = 0;
+                  entry.edge = 1;
                   const Decision d = decide(policy, s, ranks, announced ? &entry : nullptr);
                   CAPTURE(a.name, ranks, count, segments, announced);
                   const std::int64_t most = announced ? kPlannedAhead : kPlannedInside;
@@ -166,7 +170,10 @@ TEST_CASE("planning: all sizes of a class share a plan, and memory is bounded", 
   std::set<std::pair<Elements, int>> classes;
   for (Elements count = 100; count < 40'000; count += 13) {
     Call call;
-    call.op = Collective::allreduce, call.ranks = 4, call.count = count, call.element_bytes = 4;
+    call.op = Collective::allreduce;
+    call.ranks = 4;
+    call.count = count;
+    call.element_bytes = 4;
     parameters.segments = fit_to(a, call, 0, parameters.network, kPlannedInside).segments;
     classes.emplace(size_class(count), parameters.segments);
     REQUIRE(size_class(count) <= count);

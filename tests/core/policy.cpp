@@ -166,7 +166,8 @@ TEST_CASE("policy: a key with its documented default changes nothing", "[policy]
   }
   CHECK(defaults > 10);
   Policy given = plain;
-  given.network = Network{}, given.network_given = true;
+  given.network = Network{};
+  given.network_given = true;
   for (const KeyRow& row : network_keys()) {
     if (row.fallback.empty()) continue;
     INFO(row.path);
@@ -184,7 +185,10 @@ TEST_CASE("policy: decisions", "[policy]") {
                 "{\"match\":{\"op\":\"allreduce\",\"op_class\":[\"max\",\"user_noncommutative\"]},\"use\":\"linear\"}"))
           .policy;
   Signature s;
-  s.op = Collective::allreduce, s.bytes = 2048, s.op_class = OpClass::sum, s.servable = true;
+  s.op = Collective::allreduce;
+  s.bytes = 2048;
+  s.op_class = OpClass::sum;
+  s.servable = true;
   const auto name = [&](int size) {
     const Decision d = decide(policy, s, size);
     return d.algorithm ? std::string(d.algorithm->name) : "native";
@@ -200,13 +204,16 @@ TEST_CASE("policy: decisions", "[policy]") {
   CHECK(name(4) == "linear");
   s.bytes = 0;
   CHECK(name(4) == "native");
-  s.bytes = 2048, s.op_class = OpClass::user_noncommutative;
+  s.bytes = 2048;
+  s.op_class = OpClass::user_noncommutative;
   CHECK(name(4) == "native");  // prr matches first and cannot serve it
   s.bytes = 8;
   CHECK(name(4) == "linear");
   s.kind = CallKind::nonblocking;
   CHECK(name(4) == "native");
-  s.kind = CallKind::blocking, s.bytes = 2048, s.op_class = OpClass::sum;
+  s.kind = CallKind::blocking;
+  s.bytes = 2048;
+  s.op_class = OpClass::sum;
   policy.reproducible = Reproducible::run;
   CHECK(name(4) == "native");
   s.exact = true;
@@ -215,7 +222,8 @@ TEST_CASE("policy: decisions", "[policy]") {
   CHECK(name(4) == "prr");
   s.exact = false;
   CHECK(name(4) == "native");
-  policy.mode = Mode::observe, s.exact = true;
+  policy.mode = Mode::observe;
+  s.exact = true;
   CHECK(name(4) == "native");
 }
 
@@ -224,7 +232,10 @@ TEST_CASE("policy: sizes that only the root knows match no rule with bytes", "[p
                                          "\"linear\"},{\"match\":{\"op\":\"gatherv\"},\"use\":\"binomial\"}"))
                           .policy;
   Signature s;
-  s.op = Collective::gatherv, s.root = 0, s.count = 1, s.servable = s.exact = true;
+  s.op = Collective::gatherv;
+  s.root = 0;
+  s.count = 1;
+  s.servable = s.exact = true;
   const Decision d = decide(policy, s, 4);
   REQUIRE(d.algorithm);
   CHECK(d.algorithm->name == "binomial");
@@ -249,8 +260,10 @@ TEST_CASE("policy: a wrong `use` lists the algorithms of the rule's collectives,
         0);
   const std::string all = said("{}", "zzzzzzzzzzzz");
   std::map<std::string, int> words;
-  for (std::size_t at = all.find("valid: ") + 7, end; at < all.size(); at = end + 1)
-    end = std::min(all.find(' ', at), all.size()), ++words[all.substr(at, end - at)];
+  for (std::size_t at = all.find("valid: ") + 7, end; at < all.size(); at = end + 1) {
+    end = std::min(all.find(' ', at), all.size());
+    ++words[all.substr(at, end - at)];
+  }
   CHECK(words.size() > 20);
   for (const auto& [word, times] : words) CHECK(times == 1);
 }

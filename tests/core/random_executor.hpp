@@ -41,29 +41,38 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
     bool own_in_output = call.in_place;
     switch (op) {
       case Collective::reduce:
-        out = root ? call.count : 0, own_in_output = call.in_place && root;
+        out = root ? call.count : 0;
+        own_in_output = call.in_place && root;
         break;
       case Collective::scatter:
-        in = root ? P * call.count : 0, own = in, out = root && call.in_place ? 0 : call.count, own_in_output = false;
+        in = root ? P * call.count : 0;
+        own = in;
+        out = root && call.in_place ? 0 : call.count;
+        own_in_output = false;
         break;
       case Collective::gather:
-        out = root ? P * call.count : 0, own_in_output = call.in_place && root,
+        out = root ? P * call.count : 0;
+        own_in_output = call.in_place && root;
         own_at = own_in_output ? r * call.count : 0;
         break;
       case Collective::bcast:
-        in = 0, own = root ? call.count : 0, own_in_output = true;
+        in = 0;
+        own = root ? call.count : 0;
+        own_in_output = true;
         break;
       case Collective::barrier:
         in = out = own = 0;
         break;
       case Collective::allgather:
-        out = P * call.count, own_at = own_in_output ? r * call.count : 0;
+        out = P * call.count;
+        own_at = own_in_output ? r * call.count : 0;
         break;
       case Collective::alltoall:
         in = out = own = P * call.count;
         break;
       case Collective::reduce_scatter_block:
-        in = own = P * call.count, out = call.in_place ? P * call.count : call.count;
+        in = own = P * call.count;
+        out = call.in_place ? P * call.count : call.count;
         break;
       default:
         break;

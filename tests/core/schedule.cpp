@@ -34,7 +34,8 @@ TEST_CASE("verify: the catalogue claims rank order exactly where it holds", "[sc
       parameters.segments = 3;  // with a given number, no algorithm passes the call to another
       const Verdict verdict =
           verify(call, materialize(algorithm, Instance(call, *parse_arrivals(arrivals, 7), parameters)));
-      ok = ok && verdict.ok(), rank_order = rank_order && verdict.rank_order;
+      ok = ok && verdict.ok();
+      rank_order = rank_order && verdict.rank_order;
     }
     INFO(algorithm.name);
     CHECK(ok == algorithm.keeps_rank_order());
@@ -108,7 +109,10 @@ TEST_CASE("verify: names each kind of fault", "[schedule]") {
     CHECK(fault_of(p) == Fault::unmatched);
   }
   SECTION("send, and only then receive, on both sides") {
-    for (auto& q : p) std::swap(q.ops[0], q.ops[1]), q.ops[1] = q.ops[1].after(0);
+    for (auto& q : p) {
+      std::swap(q.ops[0], q.ops[1]);
+      q.ops[1] = q.ops[1].after(0);
+    }
     p[0].ops[2].deps[0] = 1;  // the receive is now operation 1
     CHECK(fault_of(p) == Fault::deadlock);
   }

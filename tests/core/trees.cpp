@@ -36,7 +36,9 @@ TreeProblem problem_of(const Json& j) {
       else all.push_back(row.get<double>());
     return all;
   };
-  out.alpha = figures(j["alpha"]), out.beta = figures(j["beta"]), out.gamma = figures(j["gamma"]);
+  out.alpha = figures(j["alpha"]);
+  out.beta = figures(j["beta"]);
+  out.gamma = figures(j["gamma"]);
   return out;
 }
 
@@ -60,7 +62,7 @@ void check_tree(const TreeProblem& p, const RankTree& tree, bool ordered) {
     for (const Rank c : tree.children[r]) {
       parents_agree &= tree.parent[static_cast<std::size_t>(c)] == *next;
       consecutive &= high[r] + 1 == low[static_cast<std::size_t>(c)] || high[static_cast<std::size_t>(c)] + 1 == low[r];
-      low[r] = std::min(low[r], low[static_cast<std::size_t>(c)]),
+      low[r] = std::min(low[r], low[static_cast<std::size_t>(c)]);
       high[r] = std::max(high[r], high[static_cast<std::size_t>(c)]);
     }
   }
@@ -72,7 +74,9 @@ void check_tree(const TreeProblem& p, const RankTree& tree, bool ordered) {
 
 double cost(TreeKind kind, const TreeProblem& p, Rank root, TreeForm form = TreeForm::exact, bool plain = false) {
   TreeOptions o;
-  o.root = root, o.form = form, o.plain = plain;
+  o.root = root;
+  o.form = form;
+  o.plain = plain;
   const auto tree = plan_tree(kind, p, o);
   if (!tree) FAIL(tree.error());
   if (p.ranks() > 1)
@@ -89,7 +93,8 @@ TreeProblem random_problem(SplitMix64& random, int ranks, bool copies_cheap) {
                                           : kind == 1            ? random.below(1000)
                                           : random.below(4) == 0 ? random.below(2000)
                                                                  : random.below(2)));
-  p.alpha = {static_cast<double>(random.below(200))}, p.beta = {static_cast<double>(random.below(4))};
+  p.alpha = {static_cast<double>(random.below(200))};
+  p.beta = {static_cast<double>(random.below(4))};
   if (random.below(3) == 0) p.latency = static_cast<double>(random.below(300));
   p.gamma = {
       static_cast<double>(copies_cheap ? random.below(static_cast<std::uint64_t>(p.beta[0]) + 1) : random.below(6))};
@@ -242,7 +247,8 @@ TEST_CASE("trees: tables 1 to 3 of Träff 2019", "[trees]") {
     double total = 0;
     for (const double m : p.sizes) total += m;
     REQUIRE(total == row["m"].get<double>());
-    p.alpha = {row["alpha"].get<double>()}, p.beta = {row["beta"].get<double>()},
+    p.alpha = {row["alpha"].get<double>()};
+    p.beta = {row["beta"].get<double>()};
     p.gamma = {row["gamma"].get<double>()};
     const Rank root = row["root"];
     const auto fixed = row["printed_fixed"].get<std::vector<double>>(),
@@ -255,7 +261,8 @@ TEST_CASE("trees: tables 1 to 3 of Träff 2019", "[trees]") {
     CHECK(cost(TreeKind::binomial, p, -1) == row["true_free_oblivious"][0].get<double>());
     CHECK(cost(TreeKind::optimal, p, -1) == row["optimal_sym_free"].get<double>());
     cells += 7;
-    below += row["true_free_linear"][0] < free[0], below += row["true_free_oblivious"][0] < free[2];
+    below += row["true_free_linear"][0] < free[0];
+    below += row["true_free_oblivious"][0] < free[2];
     // The exact optimum is never above the published figure. If it is below, the paper's program gives the published
     // figure.
     for (const bool given : {true, false}) {
@@ -263,7 +270,8 @@ TEST_CASE("trees: tables 1 to 3 of Träff 2019", "[trees]") {
       CHECK(exact <= printed);
       cells += 1;
       if (exact == printed) continue;
-      ++only_paper, ++below;
+      ++only_paper;
+      ++below;
       CHECK(cost(TreeKind::optimal, p, given ? root : -1, TreeForm::program) == printed);
     }
   }
@@ -282,7 +290,8 @@ TEST_CASE("trees: binary trees of the tables", "[trees]") {
     if (name == names.end() || row["table"] != 1 || row["gamma"] != 1) continue;  // each takes 15 s
     TreeProblem p;
     p.sizes = *parse_distribution(name->second + ":2000");
-    p.alpha = {row["alpha"].get<double>()}, p.beta = {row["beta"].get<double>()},
+    p.alpha = {row["alpha"].get<double>()};
+    p.beta = {row["beta"].get<double>()};
     p.gamma = {row["gamma"].get<double>()};
     INFO(row.dump());
     CHECK(cost(TreeKind::binary, p, row["root"]) == row["printed_fixed"][1].get<double>());
@@ -300,12 +309,17 @@ TEST_CASE("trees: the optimal program equals brute force, up to 8 ranks", "[tree
       if (form == 1)
         for (int r = 0; r < ranks; ++r) p.arrivals.push_back(static_cast<double>(random.below(500)));
       if (form == 2) {
-        p.alpha.clear(), p.beta.clear();
-        for (int i = 0; i < ranks * ranks; ++i)
-          p.alpha.push_back(static_cast<double>(random.below(100))),
-              p.beta.push_back(static_cast<double>(random.below(5)));
+        p.alpha.clear();
+        p.beta.clear();
+        for (int i = 0; i < ranks * ranks; ++i) {
+          p.alpha.push_back(static_cast<double>(random.below(100)));
+          p.beta.push_back(static_cast<double>(random.below(5)));
+        }
       }
-      if (form == 3) p.whole = true, p.sizes.assign(static_cast<std::size_t>(ranks), 50);
+      if (form == 3) {
+        p.whole = true;
+        p.sizes.assign(static_cast<std::size_t>(ranks), 50);
+      }
       const Rank root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks) + 1)) - 1;
       INFO(text_of(p) << " root " << root);
       CHECK(cost(TreeKind::optimal, p, root) == brute(p, root));
@@ -325,7 +339,10 @@ TEST_CASE("trees: the quadratic program gives the trees of the cubic one", "[tre
     if (round % 3 == 1)
       for (int r = 0; r < p.ranks(); ++r)
         p.arrivals.push_back(static_cast<double>(random.below(3) ? random.below(20) : random.below(3000)));
-    if (round % 5 == 0) p.whole = true, p.sizes.assign(p.sizes.size(), 10);
+    if (round % 5 == 0) {
+      p.whole = true;
+      p.sizes.assign(p.sizes.size(), 10);
+    }
     if (!trees::quadratic_is_exact(p)) continue;
     const Rank root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(p.ranks()) + 1)) - 1;
     INFO(text_of(p) << " root " << root);
@@ -361,12 +378,17 @@ TEST_CASE("trees: messages played in the listed order take the stated time", "[t
         random_problem(random, 1 + static_cast<int>(random.below(round % 20 == 0 ? 120 : 30)), round % 2 == 0);
     if (round % 3 == 1)
       for (int r = 0; r < p.ranks(); ++r) p.arrivals.push_back(static_cast<double>(random.below(2000)));
-    if (round % 7 == 0) p.whole = true, p.sizes.assign(p.sizes.size(), 40);
+    if (round % 7 == 0) {
+      p.whole = true;
+      p.sizes.assign(p.sizes.size(), 40);
+    }
     if (round % 5 == 2 && p.ranks() <= 16) {
-      p.alpha.clear(), p.beta.clear();
-      for (int i = 0; i < p.ranks() * p.ranks(); ++i)
-        p.alpha.push_back(static_cast<double>(random.below(100))),
-            p.beta.push_back(static_cast<double>(random.below(5)));
+      p.alpha.clear();
+      p.beta.clear();
+      for (int i = 0; i < p.ranks() * p.ranks(); ++i) {
+        p.alpha.push_back(static_cast<double>(random.below(100)));
+        p.beta.push_back(static_cast<double>(random.below(5)));
+      }
     }
     for (const TreeKind kind : {TreeKind::linear, TreeKind::binary, TreeKind::binomial, TreeKind::adaptive,
                                 TreeKind::optimal, TreeKind::two_block, TreeKind::sorted}) {
@@ -428,15 +450,21 @@ TEST_CASE("trees: binary trees with matrices equal brute force, and the homogene
     const std::size_t pairs = p.sizes.size() * p.sizes.size();
     if (round % 3 == 0)
       for (int r = 0; r < p.ranks(); ++r) p.arrivals.push_back(static_cast<double>(random.below(500)));
-    if (round % 4 == 0) p.whole = true, p.sizes.assign(p.sizes.size(), 20);
+    if (round % 4 == 0) {
+      p.whole = true;
+      p.sizes.assign(p.sizes.size(), 20);
+    }
     const Rank root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(p.ranks()) + 1)) - 1;
     TreeProblem alike = p;
-    alike.alpha.assign(pairs, p.alpha[0]), alike.beta.assign(pairs, p.beta[0]);
+    alike.alpha.assign(pairs, p.alpha[0]);
+    alike.beta.assign(pairs, p.beta[0]);
     INFO(text_of(p) << " root " << root);
     REQUIRE(cost(TreeKind::binary, alike, root) == cost(TreeKind::binary, p, root));
     if (p.ranks() > 6) continue;
-    for (std::size_t i = 0; i < pairs; ++i)
-      alike.alpha[i] = static_cast<double>(random.below(100)), alike.beta[i] = static_cast<double>(random.below(5));
+    for (std::size_t i = 0; i < pairs; ++i) {
+      alike.alpha[i] = static_cast<double>(random.below(100));
+      alike.beta[i] = static_cast<double>(random.below(5));
+    }
     double best = std::numeric_limits<double>::infinity();
     for (Rank r = std::max(root, 0); r < (root < 0 ? p.ranks() : root + 1); ++r)
       best = std::min(best, brute_binary(alike, 0, p.ranks() - 1, r));
@@ -453,7 +481,9 @@ TEST_CASE("trees: two block sizes, as in lemma 2 of Träff 2019", "[trees]") {
   TreeProblem p;
   p.sizes.assign(64, 1);
   p.sizes[20] = 5000;
-  p.alpha = {100}, p.beta = {1}, p.gamma = {1};
+  p.alpha = {100};
+  p.beta = {1};
+  p.gamma = {1};
   TreeOptions o;
   o.root = 20;
   const auto two = plan_tree(TreeKind::two_block, p, o), ordered = plan_tree(TreeKind::optimal, p, o);

@@ -24,7 +24,8 @@ struct Side {
     switch (kind) {
       case gapped: {
         MPI_Type_create_resized(MPI_INT32_T, 0, 12, &type);
-        stride = 3, made = true;
+        stride = 3;
+        made = true;
         break;
       }
       case triples: {  // ints 1, 3 and 4 of every six
@@ -33,12 +34,14 @@ struct Side {
         MPI_Type_indexed(2, lengths, places, MPI_INT32_T, &three);
         MPI_Type_create_resized(three, 0, 24, &type);
         MPI_Type_free(&three);
-        by_three = made = true, count = n / 3;
+        by_three = made = true;
+        count = n / 3;
         break;
       }
       case single:
         MPI_Type_contiguous(n, MPI_INT32_T, &type);
-        made = true, count = 1;
+        made = true;
+        count = 1;
         break;
       default:
         break;

@@ -16,8 +16,10 @@ static void nonblocking(void) {
   int in[40], out[40], token = 7;
   for (int round = 0; round < 6; ++round) {
     if (rank == 0) MPI_Recv(&token, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    for (int i = 0; i < 40; ++i)
-      in[i] = rank + i, MPI_Iallreduce(&in[i], &out[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
+    for (int i = 0; i < 40; ++i) {
+      in[i] = rank + i;
+      MPI_Iallreduce(&in[i], &out[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
+    }
     if (rank == 1) MPI_Send(&token, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
     MPI_Waitall(40, requests, MPI_STATUSES_IGNORE);
     for (int i = 0; i < 40; ++i) CHECK(out[i] == size * (size - 1) / 2 + size * i);
@@ -98,7 +100,10 @@ static void run_ahead(void) {
 // Rank 0 calls its last allreduce before MPI_Finalize, the other ranks call the matching one in a callback of
 // MPI_Finalize.
 static int last_call(MPI_Comm comm, int keyval, void* attribute, void* extra) {
-  (void)comm, (void)keyval, (void)attribute, (void)extra;
+  (void)comm;
+  (void)keyval;
+  (void)attribute;
+  (void)extra;
   double in[500], out[500];
   for (int i = 0; i < 500; ++i) in[i] = rank;
   MPI_Allreduce(in, out, 500, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
@@ -118,7 +123,10 @@ static void finalize(void) {
 // engine.
 static int last_movement(MPI_Comm comm, int keyval, void* value, void* extra) {
   int data[64], all[64 * 64];
-  (void)comm, (void)keyval, (void)value, (void)extra;
+  (void)comm;
+  (void)keyval;
+  (void)value;
+  (void)extra;
   for (int i = 0; i < 64; ++i) data[i] = rank == 0 ? i : -1;
   MPI_Bcast(data, 64, MPI_INT, 0, MPI_COMM_WORLD);
   CHECK(data[63] == 63);
@@ -220,8 +228,14 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   int known = 0;
   for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; ++i)
-    if (argc > 1 && strcmp(argv[1], cases[i].name) == 0) cases[i].run(), known = 1;
-  if (!known) printf("no such case\n"), bad++;
+    if (argc > 1 && strcmp(argv[1], cases[i].name) == 0) {
+      cases[i].run();
+      known = 1;
+    }
+  if (!known) {
+    printf("no such case\n");
+    bad++;
+  }
   MPI_Finalize();
   if (rank == 0 && !bad) printf("right\n");
   return bad != 0;

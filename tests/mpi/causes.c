@@ -134,12 +134,16 @@ static void chain_of_requests(MPI_Comm backwards, int rank, int first, int size,
   int token[4] = {0}, n = 0;
   const int hop = (rank - first + size) % size, on_time = (first + 3) % size;
   if (hop == 3)
-    for (int to = 1; to <= 2; ++to)
-      MPI_Isend(&token[n], 1, MPI_INT, size - 1 - (first + to) % size, 1, backwards, &requests[n]), ++n;
+    for (int to = 1; to <= 2; ++to) {
+      MPI_Isend(&token[n], 1, MPI_INT, size - 1 - (first + to) % size, 1, backwards, &requests[n]);
+      ++n;
+    }
   if (hop == 0) nap(ms);
   if (hop == 1 || hop == 2) {
-    MPI_Irecv(&token[n], 1, MPI_INT, size - 1 - on_time, 1, backwards, &requests[n]), ++n;
-    MPI_Irecv(&token[n], 1, MPI_INT, size - 1 - (rank - 1 + size) % size, 0, backwards, &requests[n]), ++n;
+    MPI_Irecv(&token[n], 1, MPI_INT, size - 1 - on_time, 1, backwards, &requests[n]);
+    ++n;
+    MPI_Irecv(&token[n], 1, MPI_INT, size - 1 - (rank - 1 + size) % size, 0, backwards, &requests[n]);
+    ++n;
   }
   MPI_Waitall(n, requests, statuses);
   if (hop == 0 || hop == 1) MPI_Send(&token[3], 1, MPI_INT, size - 1 - (rank + 1) % size, 0, backwards);
@@ -245,9 +249,14 @@ int main(int argc, char** argv) {
     if (strcmp(cause, "requests") == 0) chain_of_requests(backwards, rank, late, size, ms);
     if (strcmp(cause, "neighbour") == 0) { /* the late rank waits for a message of the next one, which sleeps */
       int token = 0;
-      if (rank == (late + 1) % size) nap(ms), MPI_Send(&token, 1, MPI_INT, late, 0, MPI_COMM_WORLD);
-      if (rank == late)
-        MPI_Recv(&token, 1, MPI_INT, (late + 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), compute(1);
+      if (rank == (late + 1) % size) {
+        nap(ms);
+        MPI_Send(&token, 1, MPI_INT, late, 0, MPI_COMM_WORLD);
+      }
+      if (rank == late) {
+        MPI_Recv(&token, 1, MPI_INT, (late + 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        compute(1);
+      }
     } else if (rank == late) {
       if (strcmp(cause, "work") == 0 || strncmp(cause, "burst", 5) == 0 || strcmp(cause, "load") == 0) compute(ms);
       if (strcmp(cause, "sleep") == 0 || (i == 0 && strcmp(cause, "setup") == 0)) nap(ms);

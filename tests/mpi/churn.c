@@ -18,7 +18,10 @@ static void sum(MPI_Comm comm, int count) {
   int rank, size;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
-  for (int i = 0; i < count; ++i) in[i] = rank * (i % 7 + 1), out[i] = -1;
+  for (int i = 0; i < count; ++i) {
+    in[i] = rank * (i % 7 + 1);
+    out[i] = -1;
+  }
   MPI_Allreduce(in, out, count, MPI_INT, MPI_SUM, comm);
   for (int i = 0; i < count; ++i) bad |= out[i] != size * (size - 1) / 2 * (i % 7 + 1);
 }

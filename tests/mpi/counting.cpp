@@ -119,7 +119,9 @@ void refused() {
     in_turn([&] { return MPI_Reduce_scatter_block(all, &out, 1, MPI_DOUBLE, MPI_BXOR, comm); });
 #endif
   }
-  (void)in, (void)out, (void)all;
+  (void)in;
+  (void)out;
+  (void)all;
   sums(comm, 20);
   MPI_Comm_free(&comm);
 }

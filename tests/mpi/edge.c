@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
   static int mine[kCount], sum[kCount];
   unsigned shared = 12345, own = 777u * (unsigned)(rank + 1);
   for (int i = 0; i < iterations; ++i) {
-    shared = shared * 1103515245u + 12345u, own = own * 1103515245u + 12345u;
+    shared = shared * 1103515245u + 12345u;
+    own = own * 1103515245u + 12345u;
     const int late = (int)(shared >> 16) % size;
     usleep(rank == late ? 1500 : 150);
     if (strcmp(mode, "forgetful") != 0 || (own >> 16) % 50 != 0) MPI_Pcontrol(5711, 0.5);

@@ -13,7 +13,8 @@ static PyObject* allreduce(PyObject* self, PyObject* arguments) {
   Py_END_ALLOW_THREADS return PyLong_FromLong(out);
 }
 static PyObject* rank(PyObject* self, PyObject* arguments) {
-  (void)self, (void)arguments;
+  (void)self;
+  (void)arguments;
   int r;
   MPI_Comm_rank(MPI_COMM_WORLD, &r);
   return PyLong_FromLong(r);

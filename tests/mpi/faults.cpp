@@ -38,8 +38,11 @@ struct Shape {
 
 int sizes_of(const Shape& s, std::vector<int>& counts, std::vector<int>& places) {
   int at = 0;
-  for (int r = 0; r < ranks; ++r)
-    counts.push_back(r % 3 == 1 ? 0 : s.count + r), places.push_back(at), at += s.count + r;
+  for (int r = 0; r < ranks; ++r) {
+    counts.push_back(r % 3 == 1 ? 0 : s.count + r);
+    places.push_back(at);
+    at += s.count + r;
+  }
   return at;
 }
 
@@ -160,7 +163,8 @@ template <typename Ours, typename Native>
 void same_error(const char* what, Ours ours, Native native) {
   const int rc = ours(), want = native();
   int own = MPI_SUCCESS, wanted = MPI_SUCCESS;
-  MPI_Error_class(rc, &own), MPI_Error_class(want, &wanted);
+  MPI_Error_class(rc, &own);
+  MPI_Error_class(want, &wanted);
   if (own != wanted)
     fail(std::string(what) + ": error class " + std::to_string(own) + ", natively " + std::to_string(wanted));
 }
@@ -201,8 +205,10 @@ void one_buffer(const std::string& at, int victim, int root, bool allreduce, boo
     const int rc =
         MPI_Gather(bad && is_root ? block : mine.data(), kItems, MPI_INT, all.data(), kItems, MPI_INT, root, kWorld);
     for (int i = 0; rc == MPI_SUCCESS && is_root && i < kItems * ranks; ++i)
-      if (all[static_cast<std::size_t>(i)] != value(0, i / kItems, i % kItems))
-        return fail("a gather in one buffer" + at + " is wrong"), rc;
+      if (all[static_cast<std::size_t>(i)] != value(0, i / kItems, i % kItems)) {
+        fail("a gather in one buffer" + at + " is wrong");
+        return rc;
+      }
     return rc;
   });
   own_mistake("scatter in one buffer" + at, victim, victim == root ? kOneBuffer : MPI_SUCCESS, scatter, [&](bool bad) {
@@ -210,7 +216,10 @@ void one_buffer(const std::string& at, int victim, int root, bool allreduce, boo
     int* const into = bad && is_root ? block : mine.data();
     const int rc = MPI_Scatter(all.data(), kItems, MPI_INT, into, kItems, MPI_INT, root, kWorld);
     for (int i = 0; rc == MPI_SUCCESS && i < kItems; ++i)
-      if (into[i] != value(0, rank_world, i)) return fail("a scatter in one buffer" + at + " is wrong"), rc;
+      if (into[i] != value(0, rank_world, i)) {
+        fail("a scatter in one buffer" + at + " is wrong");
+        return rc;
+      }
     return rc;
   });
 }
@@ -297,8 +306,12 @@ int main(int argc, char** argv) {
   MPI_Op_create(add, 1, &sum_gapped);
   // A call before an identity is agreed on is native.
   if (what == "arguments") arguments({argv + 2, argv + argc});
-  else background = argc > 2, faults(what == "memory");
+  else {
+    background = argc > 2;
+    faults(what == "memory");
+  }
   MPI_Op_free(&sum_gapped);
-  MPI_Type_free(&gapped), MPI_Type_free(&pair);
+  MPI_Type_free(&gapped);
+  MPI_Type_free(&pair);
   return finish();
 }

@@ -65,7 +65,8 @@ static void huge(void) {
   char byte = 1;
   MPI_Datatype types[5] = {MPI_BYTE};
   for (int i = 0; i < 4; ++i) MPI_Type_create_hvector(65536, 1, 0, types[i], &types[i + 1]);
-  MPI_Type_commit(&types[4]), MPI_Type_commit(&types[3]);
+  MPI_Type_commit(&types[4]);
+  MPI_Type_commit(&types[3]);
   MPI_Bcast(&byte, 1, types[4], 0, MPI_COMM_SELF);
   MPI_Bcast(&byte, 65536, types[3], 0, MPI_COMM_SELF);
   MPI_Bcast(&byte, 0, types[4], 0, MPI_COMM_SELF);

@@ -45,7 +45,10 @@ int main(int argc, char** argv) {
       MPI_Bcast(&stop, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
   }
-  if (rank == 0) printf(bad ? "wrong\n" : "right\n"), fflush(stdout);
+  if (rank == 0) {
+    printf(bad ? "wrong\n" : "right\n");
+    fflush(stdout);
+  }
   if (strcmp(what, "memory") == 0 && argc > 4) {
     if (!fail_allocations) return 5;
     if (rank == atoi(argv[2])) fail_allocations(atol(argv[3]), atol(argv[4]));

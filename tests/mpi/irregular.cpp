@@ -18,14 +18,21 @@ struct Ints {
   int stride = 1, per_item = 1;
   bool made = false;
   Ints(int kind, bool even) {
-    if (kind == 1) MPI_Type_create_resized(MPI_INT32_T, 0, 12, &type), stride = 3, made = true;
+    if (kind == 1) {
+      MPI_Type_create_resized(MPI_INT32_T, 0, 12, &type);
+      stride = 3;
+      made = true;
+    }
     if (kind == 2 && even) {
       MPI_Type_vector(2, 1, 2, MPI_INT32_T,
                       &type);  // ints 0 and 2; resized, because the next item begins at 3 and would overlap
       MPI_Datatype wide;
       MPI_Type_create_resized(type, 0, 16, &wide);
       MPI_Type_free(&type);
-      type = wide, stride = 2, per_item = 2, made = true;
+      type = wide;
+      stride = 2;
+      per_item = 2;
+      made = true;
     }
     if (made) MPI_Type_commit(&type);
   }
@@ -85,7 +92,8 @@ void one(MPI_Comm comm, int round, bool scatters, int root, bool in_place, bool 
   if (own_draw(2)) std::rotate(order.begin(), order.begin() + ranks / 2, order.end());
   int next = own_draw(3);
   for (const int r : order) {
-    counts[static_cast<std::size_t>(r)] = size_of(r) / all_type.per_item, places[static_cast<std::size_t>(r)] = next;
+    counts[static_cast<std::size_t>(r)] = size_of(r) / all_type.per_item;
+    places[static_cast<std::size_t>(r)] = next;
     next += counts[static_cast<std::size_t>(r)] + own_draw(3);
   }
   const auto all_at = [&](int r, int i) {

@@ -51,13 +51,17 @@ PLACE(third_place)
 
 static struct { long calls, bytes; } did[6];
 enum { kAllreduce, kBcast, kBarrier, kReduce, kIallreduce, kPair };
-static void did_one(int what, long bytes) { ++did[what].calls, did[what].bytes += bytes; }
+static void did_one(int what, long bytes) {
+  ++did[what].calls;
+  did[what].bytes += bytes;
+}
 
 /// Several places that the compiler must not merge.
-#define HERE(k, n, comm)                                                             \
-  case k:                                                                            \
-    MPI_Allreduce(in, out, n, MPI_LONG, MPI_SUM, comm), did_one(kAllreduce, n * 8L); \
-    __asm__ volatile("# " #k);                                                       \
+#define HERE(k, n, comm)                                \
+  case k:                                               \
+    MPI_Allreduce(in, out, n, MPI_LONG, MPI_SUM, comm); \
+    did_one(kAllreduce, n * 8L);                        \
+    __asm__ volatile("# " #k);                          \
     break;
 #define SOME(n, comm)                                                                                     \
   switch (shared(6)) {                                                                                    \
@@ -85,7 +89,8 @@ int main(int argc, char** argv) {
   const long calls = argc > 2 ? atol(argv[2]) : 300;
   count = argc > 3 ? atoi(argv[3]) : 1000;
   const long extra = argc > 4 ? atol(argv[4]) : 1000;
-  in = calloc((size_t)count, sizeof *in), out = calloc((size_t)count, sizeof *out);
+  in = calloc((size_t)count, sizeof *in);
+  out = calloc((size_t)count, sizeof *out);
   const long all = (long)size * (size - 1) / 2;
   void (*const places[])(int, MPI_Comm) = {first_place, second_place, third_place};
   if (strcmp(mode, "two_sites") == 0) {
@@ -164,7 +169,8 @@ int main(int argc, char** argv) {
         did_one(kBcast, 4);
         if (number != (int)i) MPI_Abort(MPI_COMM_WORLD, 7);
       } else if (what >= 160) {
-        MPI_Barrier(MPI_COMM_WORLD), did_one(kBarrier, 0);
+        MPI_Barrier(MPI_COMM_WORLD);
+        did_one(kBarrier, 0);
       } else if (what >= 150) {
         MPI_Reduce(in, out, count, MPI_LONG, MPI_SUM, (int)(i % size), MPI_COMM_WORLD);
         did_one(kReduce, count * 8L);
@@ -173,13 +179,16 @@ int main(int argc, char** argv) {
         SOME(count, MPI_COMM_WORLD);
         check(i, size, all);
       } else {
-        first_place(count, MPI_COMM_WORLD), did_one(kAllreduce, count * 8L);
+        first_place(count, MPI_COMM_WORLD);
+        did_one(kAllreduce, count * 8L);
         check(i, size, all);
       }
       // The same places on a communicator of another size.
       if (size > 2 && rank < 2 && i / 3000 % 3 == 2) {
-        third_place(count, pair), did_one(kPair, count * 8L);
-        first_place(count, pair), did_one(kPair, count * 8L);
+        third_place(count, pair);
+        did_one(kPair, count * 8L);
+        first_place(count, pair);
+        did_one(kPair, count * 8L);
         check(i, 2, 1);
       }
     }
@@ -188,7 +197,8 @@ int main(int argc, char** argv) {
     count = most;
     for (long i = 0; i < 20000; ++i) {
       fill(i);
-      second_place(count, MPI_COMM_WORLD), did_one(kAllreduce, count * 8L);
+      second_place(count, MPI_COMM_WORLD);
+      did_one(kAllreduce, count * 8L);
       check(i, size, all);
     }
     if (other != MPI_COMM_NULL) MPI_Comm_free(&other);
@@ -198,7 +208,8 @@ int main(int argc, char** argv) {
     MPI_Comm other;
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
     const int divergent = strcmp(mode, "divergent") == 0;
-    shared_state = (unsigned long)extra, own_state = (unsigned long)extra * 77 + (unsigned long)rank;
+    shared_state = (unsigned long)extra;
+    own_state = (unsigned long)extra * 77 + (unsigned long)rank;
     for (long i = 0; i < calls;) {
       const unsigned trips = 1 + shared(divergent ? 3 : 40);
       for (unsigned t = 0; t < trips && i < calls; ++t, ++i) {

@@ -38,7 +38,10 @@ int main(int argc, char** argv) {
     else
       for (int i = 0; i < 200; ++i) MPI_Barrier(half);
   }
-  if (rank == 0) puts("right"), fflush(stdout);
+  if (rank == 0) {
+    puts("right");
+    fflush(stdout);
+  }
   MPI_Finalize();
   return 0;
 }

@@ -18,7 +18,9 @@ namespace {
 
 std::uint64_t shared_state = 1, own_state = 1;
 std::uint64_t next(std::uint64_t& s) {
-  s ^= s << 13, s ^= s >> 7, s ^= s << 17;
+  s ^= s << 13;
+  s ^= s >> 7;
+  s ^= s << 17;
   return s;
 }
 int draw(int below) { return static_cast<int>(next(shared_state) % static_cast<unsigned>(below)); }
@@ -60,12 +62,14 @@ int main(int argc, char** argv) {
     const auto all = static_cast<std::size_t>(n * size), one = static_cast<std::size_t>(n);
     if (own_draw(200) == 0) usleep(static_cast<unsigned>(own_draw(1500)));
     if (op < 4) {
-      send.assign(all, 0), recv.assign(one, -1);
+      send.assign(all, 0);
+      recv.assign(one, -1);
       for (int i = 0; rank == root && i < n * size; ++i) send[static_cast<std::size_t>(i)] = value(call, 0, i);
       MPI_Scatter(send.data(), n, MPI_INT, recv.data(), n, MPI_INT, root, comm);
       for (int i = 0; i < n; ++i) wrong += recv[static_cast<std::size_t>(i)] != value(call, 0, rank * n + i);
     } else if (op < 8) {
-      send.assign(one, 0), recv.assign(all, -1);
+      send.assign(one, 0);
+      recv.assign(all, -1);
       for (int i = 0; i < n; ++i) send[static_cast<std::size_t>(i)] = value(call, rank, i);
       MPI_Gather(send.data(), n, MPI_INT, recv.data(), n, MPI_INT, root, comm);
       for (int i = 0; rank == root && i < n * size; ++i)
@@ -76,11 +80,13 @@ int main(int argc, char** argv) {
       MPI_Bcast(recv.data(), n, MPI_INT, root, comm);
       for (int i = 0; i < n; ++i) wrong += recv[static_cast<std::size_t>(i)] != value(call, root, i);
     } else if (op == 10) {
-      send.assign(one, rank + 1), recv.assign(one, -1);
+      send.assign(one, rank + 1);
+      recv.assign(one, -1);
       MPI_Reduce(send.data(), recv.data(), n, MPI_INT, MPI_SUM, root, comm);
       for (int i = 0; rank == root && i < n; ++i) wrong += recv[static_cast<std::size_t>(i)] != size * (size + 1) / 2;
     } else if (draw(2)) {
-      send.assign(one, rank + 1), recv.assign(one, -1);
+      send.assign(one, rank + 1);
+      recv.assign(one, -1);
       MPI_Allreduce(send.data(), recv.data(), n, MPI_INT, MPI_SUM, comm);
       for (int i = 0; i < n; ++i) wrong += recv[static_cast<std::size_t>(i)] != size * (size + 1) / 2;
     } else {

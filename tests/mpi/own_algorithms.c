@@ -34,6 +34,8 @@ int main(int argc, char** argv) {
   MPI_Gather(&mine, 1, MPI_LONG_LONG, all, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
   for (int i = 0; rank == 0 && i < size; ++i) printf("%lld%s", all[i], i + 1 < size ? " " : "\n");
   MPI_Finalize();
-  free(in), free(out), free(all);
+  free(in);
+  free(out);
+  free(all);
   return 0;
 }

@@ -21,7 +21,9 @@ inline void fail(const std::string& what) {
 
 inline std::uint64_t drawn = 88172645463325252ull;  // the same on every rank: shapes must agree
 inline std::uint64_t draw() {
-  drawn ^= drawn << 13, drawn ^= drawn >> 7, drawn ^= drawn << 17;
+  drawn ^= drawn << 13;
+  drawn ^= drawn >> 7;
+  drawn ^= drawn << 17;
   return drawn;
 }
 inline int draw(int below) { return static_cast<int>(draw() % static_cast<unsigned>(below)); }

@@ -132,7 +132,10 @@ void overlapping() {  // 5
   for (int round = 0; round < 20; ++round) {
     int x = 0, y = 0;
     if (a.member()) {
-      if (a.rank() == 3) x = 1000, nap(20);
+      if (a.rank() == 3) {
+        x = 1000;
+        nap(20);
+      }
       good(a.bcast(&x, 1, MPI_INT, 3), "bcast on A");
       check(x == 1000, "A gives %d", x);
     }
@@ -203,8 +206,10 @@ void zero_counts() {  // 8
   if (world_rank == 0)
     check(std::vector<int>(out.begin(), out.begin() + 5) == std::vector<int>{0, 1, 3, 5, 7}, "gatherv with zeros");
   std::fill(out.begin(), out.end(), -1);
-  for (int i = 0; i < 8; ++i)
-    counts[static_cast<std::size_t>(i)] = 1, places[static_cast<std::size_t>(i)] = 2 * (7 - i);
+  for (int i = 0; i < 8; ++i) {
+    counts[static_cast<std::size_t>(i)] = 1;
+    places[static_cast<std::size_t>(i)] = 2 * (7 - i);
+  }
   const int mine = world_rank + 1;
   good(world.igatherv(&mine, MPI_Count{1}, MPI_INT, out.data(), counts.data(), places.data(), MPI_INT, 0, &request),
        "igatherv");
@@ -223,8 +228,10 @@ void late_ranks() {  // 10: an operation that must not wait for a late rank woul
     good(all.ireduce(&one, &sum, 1, MPI_INT, MPI_SUM, 0, &request), "ireduce");
     if (world_rank == 3) MPI_Recv(nullptr, 0, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     good(latecomer_range_wait(&request, MPI_STATUS_IGNORE), "wait");
-    if (world_rank == 0)
-      check(sum == 4, "a leaf that had called: %d", sum), MPI_Send(nullptr, 0, MPI_INT, 3, 1, MPI_COMM_WORLD);
+    if (world_rank == 0) {
+      check(sum == 4, "a leaf that had called: %d", sum);
+      MPI_Send(nullptr, 0, MPI_INT, 3, 1, MPI_COMM_WORLD);
+    }
     // A send and a receive with MPI_PROC_NULL.
     MPI_Status status;
     int x = 7, flag = 0;
@@ -341,9 +348,10 @@ void details() {
   check(small_got == before && status.MPI_SOURCE == before, "sendrecv");
   good(world.issend(&small, MPI_Count{1}, MPI_INT, next, 4, &requests[0]), "issend");
   int flag = 1;
-  for (int i = 0; i < 50 && world_size > 1; ++i)
-    good(latecomer_range_test(&requests[0], &flag, &status), "test"),
-        check(!flag, "a synchronous send completes before its receive");
+  for (int i = 0; i < 50 && world_size > 1; ++i) {
+    good(latecomer_range_test(&requests[0], &flag, &status), "test");
+    check(!flag, "a synchronous send completes before its receive");
+  }
   if (world_size > 1) MPI_Barrier(MPI_COMM_WORLD);
   good(world.recv(&small_got, 1, MPI_INT, before, 4, &status), "recv");
   good(latecomer_range_wait(&requests[0], &status), "wait");
@@ -476,8 +484,10 @@ void exported() {
   MPI_Wait(&sum_known, MPI_STATUS_IGNORE);
   check(sum == world_size * (world_size - 1) / 2 && again == sum, "sums %d and %d", sum, again);
   // The operation of a freed request goes on.
-  for (int i = 0; i < 10000 && small != before; ++i)
-    good(world.iprobe(before, 99, &flag, MPI_STATUS_IGNORE), "iprobe"), sched_yield();
+  for (int i = 0; i < 10000 && small != before; ++i) {
+    good(world.iprobe(before, 99, &flag, MPI_STATUS_IGNORE), "iprobe");
+    sched_yield();
+  }
   check(small == before, "a receive whose request was freed: %d", small);
 }
 
@@ -521,8 +531,10 @@ void random_collectives(int rounds) {
     for (int r = 0; r < p; ++r) {
       // Block sizes of a matrix that all ranks know: rank i sends block(i, j) to j.
       const auto block = [&](int i, int j) { return count == 0 ? 0 : (i * 3 + j * 5 + round) % (count + 1); };
-      counts[static_cast<std::size_t>(r)] = block(r, me), other[static_cast<std::size_t>(r)] = block(me, r);
-      places[static_cast<std::size_t>(r)] = (p - 1 - r) * count, other_places[static_cast<std::size_t>(r)] = r * count;
+      counts[static_cast<std::size_t>(r)] = block(r, me);
+      other[static_cast<std::size_t>(r)] = block(me, r);
+      places[static_cast<std::size_t>(r)] = (p - 1 - r) * count;
+      other_places[static_cast<std::size_t>(r)] = r * count;
     }
     const int kind = round % 17;
     const void* const send = in_place ? MPI_IN_PLACE : static_cast<const void*>(in.data());
@@ -536,10 +548,10 @@ void random_collectives(int rounds) {
         counts[static_cast<std::size_t>(r)] = other[static_cast<std::size_t>(r)] =
             count == 0 ? 0 : (r + me + round) % (count + 1);
     for (int r = 0; r < p; ++r) {
-      counts4.push_back(static_cast<int>(counts[static_cast<std::size_t>(r)])),
-          places4.push_back(static_cast<int>(places[static_cast<std::size_t>(r)]));
-      other4.push_back(static_cast<int>(other[static_cast<std::size_t>(r)])),
-          other_places4.push_back(static_cast<int>(other_places[static_cast<std::size_t>(r)]));
+      counts4.push_back(static_cast<int>(counts[static_cast<std::size_t>(r)]));
+      places4.push_back(static_cast<int>(places[static_cast<std::size_t>(r)]));
+      other4.push_back(static_cast<int>(other[static_cast<std::size_t>(r)]));
+      other_places4.push_back(static_cast<int>(other_places[static_cast<std::size_t>(r)]));
     }
     const MPI_Count n = count;
     const void* const rooted_send = in_place && me == root ? MPI_IN_PLACE : static_cast<const void*>(in.data());
@@ -564,43 +576,44 @@ void random_collectives(int rounds) {
         rc = blocking ? mine.barrier() : settle(mine.ibarrier(&request));
         break;
       case 1:
-        rc = LATECOMER_EITHER(bcast, a.data(), n, type, root), MPI_Bcast(b.data(), count, type, root, comm);
+        rc = LATECOMER_EITHER(bcast, a.data(), n, type, root);
+        MPI_Bcast(b.data(), count, type, root, comm);
         break;
       // MPICH 4.0.2 crashes in a reduce in place to a root other than 0 (more than 2 KiB). Do not use in place then.
       case 2:
-        rc = LATECOMER_EITHER(reduce, in.data(), a.data(), n, MPI_INT, mpi_op, root),
+        rc = LATECOMER_EITHER(reduce, in.data(), a.data(), n, MPI_INT, mpi_op, root);
         MPI_Reduce(in.data(), b.data(), count, MPI_INT, mpi_op, root, comm);
         break;
       case 3:
-        rc = LATECOMER_EITHER(allreduce, send, a.data(), n, MPI_INT, mpi_op),
+        rc = LATECOMER_EITHER(allreduce, send, a.data(), n, MPI_INT, mpi_op);
         MPI_Allreduce(send, b.data(), count, MPI_INT, mpi_op, comm);
         break;
       case 4:
-        rc = LATECOMER_EITHER(scan, send, a.data(), n, MPI_INT, mpi_op),
+        rc = LATECOMER_EITHER(scan, send, a.data(), n, MPI_INT, mpi_op);
         MPI_Scan(send, b.data(), count, MPI_INT, mpi_op, comm);
         break;
       case 5:
-        rc = LATECOMER_EITHER(exscan, send, a.data(), n, MPI_INT, mpi_op),
+        rc = LATECOMER_EITHER(exscan, send, a.data(), n, MPI_INT, mpi_op);
         MPI_Exscan(send, b.data(), count, MPI_INT, mpi_op, comm);
         break;
       case 6:
-        rc = LATECOMER_EITHER(reduce_scatter_block, send, a.data(), n, MPI_INT, mpi_op),
+        rc = LATECOMER_EITHER(reduce_scatter_block, send, a.data(), n, MPI_INT, mpi_op);
         MPI_Reduce_scatter_block(send, b.data(), count, MPI_INT, mpi_op, comm);
         break;
       case 7:
-        rc = LATECOMER_EITHER(gather, rooted_send, n, type, a.data(), n, type, root),
+        rc = LATECOMER_EITHER(gather, rooted_send, n, type, a.data(), n, type, root);
         MPI_Gather(rooted_send, count, type, b.data(), count, type, root, comm);
         break;
       case 8:
-        rc = LATECOMER_EITHER(scatter, in.data(), n, type, rooted_a, n, type, root),
+        rc = LATECOMER_EITHER(scatter, in.data(), n, type, rooted_a, n, type, root);
         MPI_Scatter(in.data(), count, type, rooted_b, count, type, root, comm);
         break;
       case 9:
-        rc = LATECOMER_EITHER(allgather, send, n, type, a.data(), n, type),
+        rc = LATECOMER_EITHER(allgather, send, n, type, a.data(), n, type);
         MPI_Allgather(send, count, type, b.data(), count, type, comm);
         break;
       case 10:
-        rc = LATECOMER_EITHER(alltoall, send, n, type, a.data(), n, type),
+        rc = LATECOMER_EITHER(alltoall, send, n, type, a.data(), n, type);
         MPI_Alltoall(send, count, type, b.data(), count, type, comm);
         break;
       case 11:
@@ -654,9 +667,10 @@ void random_collectives(int rounds) {
     check(rc == MPI_SUCCESS, "round %d, kind %d: error class %d", round, kind, rc);
     if (round % 2) check(members == p, "round %d: beside: %d", round, members);
     const bool undefined = kind == 5 && me == 0;  // exscan on rank 0
-    if (kind == 6 && in_place)
-      a.resize(static_cast<std::size_t>(count)),
-          b.resize(static_cast<std::size_t>(count));  // MPI may leave any value after these
+    if (kind == 6 && in_place) {                  // MPI may leave any value after these
+      a.resize(static_cast<std::size_t>(count));
+      b.resize(static_cast<std::size_t>(count));
+    }
     if (!undefined && a != b) {
       std::size_t at = 0;
       while (a[at] == b[at]) ++at;
@@ -666,7 +680,8 @@ void random_collectives(int rounds) {
     }
     MPI_Comm_free(&comm);
   }
-  MPI_Type_free(&strided), MPI_Type_free(&resized);
+  MPI_Type_free(&strided);
+  MPI_Type_free(&resized);
 }
 
 /// More than 2 GiB in one message, if the machine has the memory.
@@ -674,7 +689,10 @@ void large() {
   const MPI_Count bytes = (MPI_Count{1} << 31) + 4097;
   std::vector<char> data(static_cast<std::size_t>(bytes), static_cast<char>(world_rank));
   MPI_Status status;
-  if (world_rank == 0) data.back() = 77, good(world.send(data.data(), bytes, MPI_CHAR, 1, 1), "a long send");
+  if (world_rank == 0) {
+    data.back() = 77;
+    good(world.send(data.data(), bytes, MPI_CHAR, 1, 1), "a long send");
+  }
   if (world_rank == 1) {
     good(world.recv(data.data(), bytes, MPI_CHAR, 0, 1, &status), "a long receive");
     MPI_Count got = 0;
@@ -737,9 +755,17 @@ int main(int argc, char** argv) {
   if (argc > 2 && std::strcmp(argv[2], "large") == 0) {
     large();
   } else {
-    if (world_size == 8) members(), many(), noncommutative(), zero_counts();
+    if (world_size == 8) {
+      members();
+      many();
+      noncommutative();
+      zero_counts();
+    }
     if (world_size == 7) two_halves();
-    if (world_size == 5) overlapping(), probing();
+    if (world_size == 5) {
+      overlapping();
+      probing();
+    }
     if (world_size == 4) any_source();
     late_ranks();
     crossed();

@@ -30,7 +30,8 @@ int main(int argc, char** argv) {
   RBC::Comm world;
   check(RBC::Create_Comm_from_MPI(MPI_COMM_WORLD, &world) == MPI_SUCCESS, "the first communicator");
   int rank = -1, size = 0;
-  RBC::Comm_rank(world, &rank), RBC::Comm_size(world, &size);
+  RBC::Comm_rank(world, &rank);
+  RBC::Comm_size(world, &size);
 
   // Every second rank, backwards in MPI's numbering there and back.
   RBC::Comm odd;
@@ -92,7 +93,10 @@ int main(int argc, char** argv) {
   RBC::ScanAndBcast(&rank, &upto, &sum, 1, MPI_INT, MPI_SUM, world);
   check(upto == rank * (rank + 1) / 2 && sum == size * (size - 1) / 2, "the scan with broadcast");
   std::vector<int> counts, places;
-  for (int r = 0; r < size; ++r) counts.push_back(r + 1), places.push_back(r * (r + 1) / 2);
+  for (int r = 0; r < size; ++r) {
+    counts.push_back(r + 1);
+    places.push_back(r * (r + 1) / 2);
+  }
   std::fill(all.begin(), all.end(), -1);
   RBC::Iallgatherv(mine.data(), rank + 1, MPI_INT, all.data(), counts.data(), places.data(), MPI_INT, world, &request);
   RBC::Wait(&request, MPI_STATUS_IGNORE);

@@ -20,7 +20,11 @@ static int rank, size, bad;
 
 static void call(const char* op, int i) {
   const int root = 0;
-  for (int r = 0, at = 0; r < size; ++r) counts[r] = kCount + 40 * (r % 16), places[r] = at, at += counts[r];
+  for (int r = 0, at = 0; r < size; ++r) {
+    counts[r] = kCount + 40 * (r % 16);
+    places[r] = at;
+    at += counts[r];
+  }
   if (strcmp(op, "reduce") == 0) {
     for (int k = 0; k < kCount; ++k) one[k] = rank + k + i;
     MPI_Reduce(one, out, kCount, MPI_INT, MPI_SUM, root, comm);

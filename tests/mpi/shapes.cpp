@@ -27,8 +27,10 @@ struct Extrema {
 void extrema(void* in, void* inout, int* n, MPI_Datatype*) {
   auto *l = static_cast<Extrema*>(in), *r = static_cast<Extrema*>(inout);
   for (int i = 0; i < *n; ++i) {
-    if (l[i].low < r[i].low || (l[i].low == r[i].low && l[i].where < r[i].where))
-      r[i].low = l[i].low, r[i].where = l[i].where;
+    if (l[i].low < r[i].low || (l[i].low == r[i].low && l[i].where < r[i].where)) {
+      r[i].low = l[i].low;
+      r[i].where = l[i].where;
+    }
     if (l[i].high > r[i].high) r[i].high = l[i].high;
   }
 }
@@ -93,7 +95,8 @@ void one(MPI_Comm comm, const Kind& kind, int count, bool in_place, int root = -
   } else {
     for (int i = 0; result && i < count; ++i) {
       double a, b;
-      std::memcpy(&a, got.data() + 8 * i, 8), std::memcpy(&b, want.data() + 8 * i, 8);
+      std::memcpy(&a, got.data() + 8 * i, 8);
+      std::memcpy(&b, want.data() + 8 * i, 8);
       if (std::abs(a - b) > 1e-12 * (std::abs(b) + size)) fail(where + ": off by more than rounding");
     }
     if (root >= 0) return;
@@ -145,7 +148,8 @@ int main(int argc, char** argv) {
     for (int i = 0; i < n; ++i) {
       Pair p{};
       std::memset(static_cast<void*>(&p), 0, sizeof p);
-      p.v = (r * 7 + i) % 5, p.k = r;
+      p.v = (r * 7 + i) % 5;
+      p.k = r;
       put<Pair>(at, i, p);
     }
   };
@@ -173,7 +177,9 @@ int main(int argc, char** argv) {
          for (int i = 0; i < n; ++i) {
            Extrema x;
            std::memset(static_cast<void*>(&x), 0, sizeof x);
-           x.low = (r * 5 + i) % 4, x.high = (r * 3 + i) % 7, x.where = r;
+           x.low = (r * 5 + i) % 4;
+           x.high = (r * 3 + i) % 7;
+           x.where = r;
            put<Extrema>(at, i, x);
          }
        }},
@@ -218,8 +224,10 @@ int main(int argc, char** argv) {
   // Every kind in both forms on the world, with one size below and one above P.
   for (const Kind& kind : kinds)
     for (const int count : {1, size + 5})
-      for (const bool in_place : {false, true})
-        one(MPI_COMM_WORLD, kind, count, in_place), one(MPI_COMM_WORLD, kind, count, in_place, size - 1);
+      for (const bool in_place : {false, true}) {
+        one(MPI_COMM_WORLD, kind, count, in_place);
+        one(MPI_COMM_WORLD, kind, count, in_place, size - 1);
+      }
   comms.free();
   return finish();
 }

@@ -34,7 +34,8 @@ static void* work(void* argument) {
     }
     MPI_Comm_free(&comm);
   }
-  free(all), free(one);
+  free(all);
+  free(one);
   return NULL;
 }
 

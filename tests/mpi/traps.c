@@ -62,7 +62,10 @@ static void sessions(int also_world) {
 
 static void in_place_null(void) {
   int all[64] = {0}, one = rank, counts[64], displs[64];
-  for (int i = 0; i < size; ++i) counts[i] = 1, displs[i] = i;
+  for (int i = 0; i < size; ++i) {
+    counts[i] = 1;
+    displs[i] = i;
+  }
   for (int i = 0; i < 40; ++i) {
     memset(all, 0, sizeof all);
     all[rank] = rank + 1;
@@ -89,7 +92,10 @@ static void in_place_null(void) {
 
 // A delete callback on MPI_COMM_SELF, set before any other, calls MPI during MPI_Finalize.
 static int late_callback(MPI_Comm comm, int keyval, void* attribute, void* extra) {
-  (void)comm, (void)keyval, (void)attribute, (void)extra;
+  (void)comm;
+  (void)keyval;
+  (void)attribute;
+  (void)extra;
   for (int i = 0; i < 20; ++i) CHECK(sum_over(MPI_COMM_WORLD, 1) == size);
   MPI_Barrier(MPI_COMM_WORLD);
   return MPI_SUCCESS;
@@ -235,7 +241,10 @@ static void* leave_soon(void* unused) {
   return unused;
 }
 static void leaving_operator(void* in, void* inout, int* count, MPI_Datatype* type) {
-  (void)in, (void)inout, (void)count, (void)type;
+  (void)in;
+  (void)inout;
+  (void)count;
+  (void)type;
   exit(5);
 }
 
@@ -254,7 +263,10 @@ static void end_badly(const char* how) {
     sum_over(MPI_COMM_WORLD, i);
     if (i < 400) continue;
     if (strcmp(how, "run_on") == 0) {
-      if (i == 400 && rank == 0) printf("going\n"), fflush(stdout);
+      if (i == 400 && rank == 0) {
+        printf("going\n");
+        fflush(stdout);
+      }
       if (i < 20000) continue;
     }
     if (strcmp(how, "abort") == 0 && rank == 1) MPI_Abort(MPI_COMM_WORLD, 9);
@@ -272,8 +284,10 @@ static void end_badly(const char* how) {
       MPI_Op_create(leaving_operator, 1, &op);
       MPI_Allreduce(&rank, &sum, 1, MPI_INT, op, MPI_COMM_WORLD);
     }
-    if (strcmp(how, "late_killed") == 0 && rank == 1)
-      pause_ms(2000), raise(SIGKILL);  // the other ranks wait in MPI_Finalize
+    if (strcmp(how, "late_killed") == 0 && rank == 1) {  // the other ranks wait in MPI_Finalize
+      pause_ms(2000);
+      raise(SIGKILL);
+    }
     if (strcmp(how, "late_killed") == 0) break;
     if (strcmp(how, "late_finalize") == 0) {  // like a rank that writes its results
       if (rank == 0) sleep(33);
@@ -336,7 +350,10 @@ static void messages(void) {
   MPI_Precv_init(in, 4, 2, MPI_DOUBLE, before, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &parts[1]);
   for (int i = 0; i < 100; ++i) {
     MPI_Startall(2, parts);
-    for (int p = 0; p < 4; ++p) out[2 * p] = out[2 * p + 1] = rank + i, MPI_Pready(p, parts[0]);
+    for (int p = 0; p < 4; ++p) {
+      out[2 * p] = out[2 * p + 1] = rank + i;
+      MPI_Pready(p, parts[0]);
+    }
     CHECK(sum_over(MPI_COMM_WORLD, 1) == size);
     MPI_Waitall(2, parts, MPI_STATUSES_IGNORE);
     CHECK(in[0] == before + i && in[7] == before + i);
@@ -366,7 +383,8 @@ static void contexts(void) {
     makecontext(&fibre[f], (void (*)(void))on_fibre, 1, f);
   }
   for (int i = 0; i < 2 * 61; ++i) swapcontext(&scheduler, &fibre[i % 2]);
-  free(stacks[0]), free(stacks[1]);
+  free(stacks[0]);
+  free(stacks[1]);
 }
 
 // Vectors of 2.2 GiB, above 2^31 bytes: of few elements, and of more than 2^31.

@@ -49,7 +49,10 @@ int main() {
     make(MPI_Type_create_f90_real, digits, range);
     make(MPI_Type_create_f90_complex, digits, range);
   }
-  if (made.size() < 8) ++bad, std::printf("%zu datatypes of Fortran 90\n", made.size());
+  if (made.size() < 8) {
+    ++bad;
+    std::printf("%zu datatypes of Fortran 90\n", made.size());
+  }
   make(MPI_Type_dup, MPI_INT);
   make(MPI_Type_contiguous, 1, MPI_INT);
   make(MPI_Type_create_resized, MPI_INT, MPI_Aint{0}, MPI_Aint{4});

@@ -23,7 +23,8 @@ struct Type {
 Type take(Type& child, MPI_Datatype made, std::vector<MPI_Aint> map) {
   if (child.type != MPI_INT) MPI_Type_free(&child.type);
   Type out;
-  out.type = made, out.map = std::move(map);
+  out.type = made;
+  out.map = std::move(map);
   MPI_Aint lower;
   MPI_Type_get_extent(made, &lower, &out.extent);
   return out;
@@ -51,16 +52,27 @@ Type around(Type child, Draw pick) {
     places[i] = dense ? static_cast<int>(next) : pick(7) - 2;
     far[i] = dense ? next * child.extent : 4 * (pick(40) - 12);
     next += lengths[i];
-    types[i] = child.type, large_lengths[i] = lengths[i], large_places[i] = places[i], large_far[i] = far[i];
+    types[i] = child.type;
+    large_lengths[i] = lengths[i];
+    large_places[i] = places[i];
+    large_far[i] = far[i];
   }
   if (!dense && pick(2)) {  // the same places backwards: distinguishes memory order from typemap order
-    for (int i = 0; i < n; ++i)
-      places[i] = (n - 1 - i) * 2, far[i] = places[i] * child.extent, large_places[i] = places[i],
-      large_far[i] = far[i], lengths[i] = 2, large_lengths[i] = 2;
+    for (int i = 0; i < n; ++i) {
+      places[i] = (n - 1 - i) * 2;
+      far[i] = places[i] * child.extent;
+      large_places[i] = places[i];
+      large_far[i] = far[i];
+      lengths[i] = 2;
+      large_lengths[i] = 2;
+    }
     if (fixed)
-      for (int i = 0; i < n; ++i)
-        places[i] = (n - 1 - i) * length, large_places[i] = places[i], far[i] = places[i] * child.extent,
+      for (int i = 0; i < n; ++i) {
+        places[i] = (n - 1 - i) * length;
+        large_places[i] = places[i];
+        far[i] = places[i] * child.extent;
         large_far[i] = far[i];
+      }
   }
   switch (kind) {
     case 0:
@@ -207,7 +219,10 @@ class Buffer {
       break;
     }
     MPI_Aint low = 0, high = 0;
-    for (const MPI_Aint at : map_) low = std::min(low, at), high = std::max(high, at + 4);
+    for (const MPI_Aint at : map_) {
+      low = std::min(low, at);
+      high = std::max(high, at + 4);
+    }
     memory_.assign(static_cast<std::size_t>(high - low) / 4 + 8, kUntouched);
     origin_ = reinterpret_cast<char*>(memory_.data() + 4) - low;
     data_ = origin_;
@@ -224,7 +239,8 @@ class Buffer {
       lay(one, t_, count_, where);
       t_ = take(t_, placed, std::move(one));
       t_.extent = extent;
-      count_ = 1, data_ = MPI_BOTTOM;
+      count_ = 1;
+      data_ = MPI_BOTTOM;
     }
     if (t_.type != MPI_INT) MPI_Type_commit(&t_.type);
   }
@@ -263,7 +279,8 @@ void add(void* in, void* inout, int* n, MPI_Datatype*) {
       auto* const from = reinterpret_cast<std::int32_t*>(reinterpret_cast<std::uintptr_t>(in) + place);
       auto* const to = reinterpret_cast<std::int32_t*>(reinterpret_cast<std::uintptr_t>(inout) + place);
       std::int32_t a, b;
-      std::memcpy(&a, from, 4), std::memcpy(&b, to, 4);
+      std::memcpy(&a, from, 4);
+      std::memcpy(&b, to, 4);
       b = static_cast<std::int32_t>((static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b)) & 0xfffff);
       std::memcpy(to, &b, 4);
     }
@@ -301,7 +318,8 @@ void one(int round, int op, MPI_Op sum) {
   } else if (op <= 4) {
     const bool scatters = op == 1 || op == 3, irregular = op > 2;
     Buffer all(at_root ? n : 0, size, !scatters, own_draw), mine(n, 1, scatters, own_draw);
-    all.fill(round), mine.fill(round + 1);
+    all.fill(round);
+    mine.fill(round + 1);
     Buffer& into = scatters ? mine : all;
     std::vector<int> counts(static_cast<std::size_t>(size), all.count()), places(counts.size());
     for (int r = 0; r < size; ++r) places[static_cast<std::size_t>(r)] = (size - 1 - r) * all.count();

@@ -20,9 +20,14 @@ using Waits = std::vector<std::pair<long, double>>;
 RankRow row(long rank, double computing, double messages, double blocked, const Waits& waits_for, double offset,
             double awaited) {
   RankRow out;
-  out.rank = rank, out.offset = offset, out.awaited = awaited;
-  out.before.samples = out.before.stand_for = 10, out.before.wall = computing + messages + blocked;
-  out.before.computing = computing, out.before.messages = messages, out.before.blocked = blocked;
+  out.rank = rank;
+  out.offset = offset;
+  out.awaited = awaited;
+  out.before.samples = out.before.stand_for = 10;
+  out.before.wall = computing + messages + blocked;
+  out.before.computing = computing;
+  out.before.messages = messages;
+  out.before.blocked = blocked;
   for (const auto& [peer, waited] : waits_for) out.before.peers.push_back({peer, waited});
   return out;
 }
@@ -30,7 +35,9 @@ RankRow row(long rank, double computing, double messages, double blocked, const 
 /// 10 calls on all ranks. `after_last`: per call.
 struct Made : Calls {
   explicit Made(std::vector<RankRow> rows, double after_last = 0) {
-    ranks = std::move(rows), comm_size = static_cast<double>(ranks.size()), calls = patterns = 10;
+    ranks = std::move(rows);
+    comm_size = static_cast<double>(ranks.size());
+    calls = patterns = 10;
     after_last_sum = 10 * after_last;
     for (const RankRow& r : ranks) before.add(r.before);
   }
@@ -69,7 +76,8 @@ std::vector<RankRow> pairs() {
   std::vector<RankRow> rows;
   for (long r = 0; r < 10; r += 2) {
     rows.push_back(row(r, r == 8 ? 900 : 200, 0, 0, {}, r == 8 ? 700 : 0, r == 8 ? 5600 : 0));
-    rows.back().ranks = 2, rows.back().last = r == 8 ? 10 : 0;
+    rows.back().ranks = 2;
+    rows.back().last = r == 8 ? 10 : 0;
   }
   return rows;
 }
@@ -129,7 +137,9 @@ TEST_CASE("blame: a rank that computes more keeps the blame, and an earlier coll
 
 TEST_CASE("blame: own threads take the rank's core only where the process has no other", "[blame]") {
   Intervals r = row(0, 200, 0, 0, {}, 0, 0).before;
-  r.wall = 400, r.runnable = 200, r.threads = 200;
+  r.wall = 400;
+  r.runnable = 200;
+  r.threads = 200;
   CHECK(own_threads_run(r, 1));
   CHECK_FALSE(own_threads_run(r, 2));
   r.threads = 550;
@@ -153,7 +163,8 @@ TEST_CASE("came last: shares are of the calls, and ties leave a rest", "[figures
   Made s({row(0, 1, 0, 0, {}, 0, 0), row(1, 1, 0, 0, {}, 0, 0)});
   CHECK(s.last_ranks(2) == "-");
   CHECK(s.most_often_last() == nullptr);
-  s.ranks[1].last = 4, s.ranks[0].last = 1;
+  s.ranks[1].last = 4;
+  s.ranks[0].last = 1;
   CHECK(s.last_ranks(2) == "1 (40%), 0 (10%)");
   CHECK(s.most_often_last()->rank == 1);
 }
@@ -174,7 +185,8 @@ TEST_CASE("lateness is against all other ranks, and sums are kept by rank and by
   std::vector<RankRow> rows;
   for (long r = 0; r < 1000; ++r) {
     rows.push_back(row(r, r < 800 ? 200 : 208, 0, 0, {}, r < 800 ? 0 : 8, r == 999 ? 64'000 : 0));
-    rows.back().waited = r < 800 ? 80 : 0, rows.back().last = r == 999 ? 10 : 0;
+    rows.back().waited = r < 800 ? 80 : 0;
+    rows.back().last = r == 999 ? 10 : 0;
   }
   const Made site(std::move(rows));
   Analysis analysis;
@@ -288,12 +300,18 @@ TEST_CASE("a chain of messages leads to the rank that does something else", "[an
   std::vector<Rank> ranks(4);
   for (long r = 0; r < 4; ++r) {
     Rank& rank = ranks[static_cast<std::size_t>(r)];
-    rank.first = r, rank.ranks = 1, rank.wall = 1000;
-    rank.times.messages = r == 1 ? 100 : 700, rank.times.computing = r == 1 ? 900 : 300;
+    rank.first = r;
+    rank.ranks = 1;
+    rank.wall = 1000;
+    rank.times.messages = r == 1 ? 100 : 700;
+    rank.times.computing = r == 1 ? 900 : 300;
   }
-  ranks[0].times.messages = 750, ranks[0].times.computing = 250;
-  ranks[0].peers = {{3, 750}, {1, 750}}, ranks[1].peers = {{2, 90}};
-  ranks[2].peers = {{1, 690}, {3, 10}}, ranks[3].peers = {{2, 650}};
+  ranks[0].times.messages = 750;
+  ranks[0].times.computing = 250;
+  ranks[0].peers = {{3, 750}, {1, 750}};
+  ranks[1].peers = {{2, 90}};
+  ranks[2].peers = {{1, 690}, {3, 10}};
+  ranks[3].peers = {{2, 650}};
   const auto numbers = [](const MessageChain& chain) {
     std::vector<long> out;
     for (const Rank* rank : chain.ranks) out.push_back(rank->first);
@@ -337,7 +355,8 @@ TEST_CASE("a chain of messages leads to the rank that does something else", "[an
   // Ranks 2 and 3 wait for each other, and of rank 3's eight peers none has most of the wait for certain.
   ranks[2].peers = {{3, 690}};
   CHECK(numbers(*follow_messages(ranks)) == std::vector<long>{3, 2});
-  ranks[3].peers.assign(8, {2, 400}), ranks[3].peers.resize(8);
+  ranks[3].peers.assign(8, {2, 400});
+  ranks[3].peers.resize(8);
   CHECK(numbers(*follow_messages(ranks)) == std::vector<long>{3});
   for (Rank& rank : ranks) rank.times.messages = 0;
   CHECK_FALSE(follow_messages(ranks));
@@ -346,9 +365,13 @@ TEST_CASE("a chain of messages leads to the rank that does something else", "[an
 TEST_CASE("samples count as the intervals that they stand for", "[analysis]") {
   // Rank 1: one interval in a hundred is long, and all long ones are sampled. Of the others, one in a hundred is.
   Intervals all;
-  all.samples = 2, all.stand_for = 2, all.wall = all.computing = 1000;
+  all.samples = 2;
+  all.stand_for = 2;
+  all.wall = all.computing = 1000;
   Intervals others;
-  others.samples = 2, others.stand_for = 198, others.wall = others.computing = 10;
+  others.samples = 2;
+  others.stand_for = 198;
+  others.wall = others.computing = 10;
   all.add(others);
   CHECK((all.samples == 4 && all.stand_for == 200));
   CHECK(all.wall == Approx((2 * 1000 + 198 * 10) / 200.0));

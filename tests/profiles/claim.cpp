@@ -55,7 +55,8 @@ void snapshot(const std::string& folder, const JobId& id, std::uint64_t serial) 
   SnapshotHeader header{{}, 0, serial, 0, 0, this_process()};
   std::copy(std::begin(kSnapshotMagic), std::end(kSnapshotMagic), header.magic);
   CHECK(write(file, &header, sizeof header) == sizeof header);
-  close(file), close(*opened);
+  close(file);
+  close(*opened);
 }
 
 }  // namespace
@@ -107,7 +108,8 @@ TEST_CASE("claim: many processes at once get one name each", "[claim]") {
     }
     children.push_back(child);
   }
-  close(begin[0]), close(begin[1]);
+  close(begin[0]);
+  close(begin[1]);
   std::set<std::string> names;
   for (int i = 0; i < kJobs; ++i) {
     std::string name;
@@ -120,7 +122,10 @@ TEST_CASE("claim: many processes at once get one name each", "[claim]") {
     names.insert(name);
   }
   CHECK(names.size() == kJobs);
-  for (const pid_t child : children) kill(child, SIGKILL), waitpid(child, nullptr, 0);
+  for (const pid_t child : children) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
 }
 
 TEST_CASE("claim: ranks without communication find the folder of their job", "[claim]") {
@@ -153,12 +158,20 @@ TEST_CASE("claim: files of ended jobs", "[claim]") {
   CHECK(claimed(out, 2) == "out.json");  // the job has left nothing
   leave_snapshot_folder(parts, 2);
 
-  in_ended_process([&] { return claimed(out, 3), snapshot(parts, job(3), 0), 0; });
+  in_ended_process([&] {
+    claimed(out, 3);
+    snapshot(parts, job(3), 0);
+    return 0;
+  });
   CHECK_FALSE(folder_state(parts).snapshots);
   CHECK(claimed(out, 4) == "out.json");  // the file is empty
   leave_snapshot_folder(parts, 4);
 
-  in_ended_process([&] { return claimed(out, 5), snapshot(parts, job(5), 1), 0; });
+  in_ended_process([&] {
+    claimed(out, 5);
+    snapshot(parts, job(5), 1);
+    return 0;
+  });
   CHECK((folder_state(parts).life == Life::ended && folder_state(parts).snapshots));
   CHECK(claimed(out, 6, true) == "out-2.json");
   CHECK_FALSE(discard_ended(parts, false));
@@ -167,7 +180,10 @@ TEST_CASE("claim: files of ended jobs", "[claim]") {
   CHECK(discard_ended(folder / "out.json.replaced.parts", true));
 
   // The process that made the claim has ended, and a rank runs.
-  in_ended_process([&] { return claimed(folder / "rank.json", 8), 0; });
+  in_ended_process([&] {
+    claimed(folder / "rank.json", 8);
+    return 0;
+  });
   snapshot(folder / "rank.json.parts", job(8), 1);
   CHECK(folder_state(folder / "rank.json.parts").life == Life::runs);
   CHECK(set_aside(folder / "rank.json.parts").empty());
@@ -181,7 +197,8 @@ TEST_CASE("claim: a process of another boot, container or host may run", "[claim
   CHECK(life_of(process) == Life::ended);
   ++process.pid_namespace;
   CHECK(life_of(process) == Life::unknown);
-  process = this_process(), ++process.kernel;
+  process = this_process();
+  ++process.kernel;
   CHECK(life_of(process) == Life::unknown);
   CHECK(life_of({}) == Life::unknown);
 }

@@ -69,7 +69,8 @@ Records random_call(core::SplitMix64& random, int ranks, std::uint64_t n, bool s
     record.arrival = begin + static_cast<Nanoseconds>(style == 0   ? random.below(3)  // many ties
                                                       : style == 1 ? (r == 1 ? 4'000'000 : random.below(1000))
                                                                    : random.below(5'000'000));
-    record.op = op, record.root = root;
+    record.op = op;
+    record.root = root;
     record.kind = blocking ? core::CallKind::blocking : core::CallKind::nonblocking;
     record.site = divergent ? 1 + random.below(3) : 7;
     record.callers = random.below(9) == 0 ? 2 : 1;
@@ -122,14 +123,17 @@ struct Reference {
       if (latest < 0 && imbalance > tie && record.arrival == last.arrival) latest = r;
       sum += static_cast<double>(record.arrival - first.arrival);
       elapsed += static_cast<double>(record.exit - record.arrival);
-      exit = std::max(exit, record.exit), complete = complete && record.exit != 0;
+      exit = std::max(exit, record.exit);
+      complete = complete && record.exit != 0;
       error += std::abs(static_cast<double>(record.arrival - first.arrival) -
                         static_cast<double>(std::max(record.expected, 0)) * static_cast<double>(kExpectedUnit));
     }
     for (Rank r = 0; r < size; ++r) {
       const auto offset = static_cast<double>(records[static_cast<std::size_t>(r)].arrival - first.arrival);
       Row& row = site.rows[r];
-      ++row.count, row.last += r == latest, row.offsets += offset;
+      ++row.count;
+      row.last += r == latest;
+      row.offsets += offset;
       late[r] += offset - (sum - offset) / (size - 1);
     }
     std::vector<const CallRecord*> pointers;
@@ -140,9 +144,14 @@ struct Reference {
       waited[static_cast<Rank>(waits)] += static_cast<double>(spent);
       awaited[static_cast<Rank>(for_rank)] += static_cast<double>(spent);
     });
-    if (owner.expected >= 0) ++site.forecasts, site.error += error / size;
+    if (owner.expected >= 0) {
+      ++site.forecasts;
+      site.error += error / size;
+    }
     if (!complete) return;
-    ++site.after_calls, site.after += static_cast<double>(exit - last.arrival), site.elapsed += elapsed / size;
+    ++site.after_calls;
+    site.after += static_cast<double>(exit - last.arrival);
+    site.elapsed += elapsed / size;
   }
 };
 
@@ -210,7 +219,8 @@ class Ranks {
       std::advance(at, static_cast<std::ptrdiff_t>(random_.below(messages.size())));
       const auto to = static_cast<std::size_t>(at->first.second);
       const std::vector<char> message = std::move(at->second.front());
-      at->second.pop_front(), --in_flight;
+      at->second.pop_front();
+      --in_flight;
       if (at->second.empty()) messages.erase(at);
       if (lose_ != 0 && random_.below(lose_) == 0) continue;
       bool sound = true;
@@ -226,7 +236,8 @@ class Ranks {
     try {
       of_node();
     } catch (const std::bad_alloc&) {
-      memory_left = -1, ++failed;
+      memory_left = -1;
+      ++failed;
     }
     memory_left = -1;
   }
@@ -438,7 +449,9 @@ TEST_CASE("digest: a failed allocation loses calls, which are counted, and stops
     ranks.poor = 100;
     run(ranks, program.calls, program.ends, random, 3);
     check_loss(ranks, program);
-    failed += ranks.failed, counted += ranks.counted, missing += ranks.missing;
+    failed += ranks.failed;
+    counted += ranks.counted;
+    missing += ranks.missing;
   }
   CHECK(failed > 1000);
   CHECK((counted > 0 && missing > 0));

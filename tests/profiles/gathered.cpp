@@ -28,14 +28,26 @@ int ranks, sites, per_host;
 Contribution part_of(int rank) {
   constexpr int kCalls = 50;
   Contribution c;
-  c.job.program = c.job.command_line = "./gathered", c.job.start = "2026-01-01T00:00:00Z", c.job.mpi_library = "none";
-  c.job.mode = "observe", c.job.ranks = ranks, c.job.wall_time_s = 1;
-  c.rank = rank, c.finished = true, c.host = "node" + std::to_string(rank / per_host);
-  c.clock_domain = c.host, c.clock_uncertainty = 100, c.clock_looks = 1;
-  c.process.cores = 1, c.process.host_cores = per_host, c.process.core_list = std::to_string(rank % per_host);
-  c.process.usage.wall = 1'000'000'000, c.process.usage.collectives = 400'000'000;
+  c.job.program = c.job.command_line = "./gathered";
+  c.job.start = "2026-01-01T00:00:00Z";
+  c.job.mpi_library = "none";
+  c.job.mode = "observe";
+  c.job.ranks = ranks;
+  c.job.wall_time_s = 1;
+  c.rank = rank;
+  c.finished = true;
+  c.host = "node" + std::to_string(rank / per_host);
+  c.clock_domain = c.host;
+  c.clock_uncertainty = 100;
+  c.clock_looks = 1;
+  c.process.cores = 1;
+  c.process.host_cores = per_host;
+  c.process.core_list = std::to_string(rank % per_host);
+  c.process.usage.wall = 1'000'000'000;
+  c.process.usage.collectives = 400'000'000;
   c.process.usage.computing = 600'000'000;
-  c.patterns.job_of(ranks), c.sample.start(ranks);
+  c.patterns.job_of(ranks);
+  c.sample.start(ranks);
   core::SplitMix64 random(static_cast<std::uint64_t>(rank) + 1);
   for (int s = 0; s < sites; ++s) {
     const profiles::SiteKey key{static_cast<std::uint64_t>(s + 1), core::Collective::allreduce, ranks};
@@ -49,18 +61,26 @@ Contribution part_of(int rank) {
       row.offset.add(offset);
     }
     // One call of each leader, and every rank is one.
-    ++pattern.calls, pattern.imbalance.add(1'000'000), pattern.after_last.add(500'000);
-    row.last_count = late ? kCalls : 0, row.waited_ns = late ? 0 : kCalls * 900'000.0;
+    ++pattern.calls;
+    pattern.imbalance.add(1'000'000);
+    pattern.after_last.add(500'000);
+    row.last_count = late ? kCalls : 0;
+    row.waited_ns = late ? 0 : kCalls * 900'000.0;
     row.awaited_ns = late ? kCalls * 900'000.0 * (ranks - 1) : 0;
     profiles::Usage usage;
-    usage.wall = 600'000, usage.computing = 600'000;
+    usage.wall = 600'000;
+    usage.computing = 600'000;
     own.before.add(usage, {}, 5);
     c.patterns.merge(key, std::move(pattern));
     profiles::RankSums& sums = c.patterns.sums[rank];
-    sums.calls += kCalls, sums.last_count += late ? kCalls : 0;
-    sums.waited_ns += late ? 0 : kCalls * 900'000.0, sums.awaited_ns += late ? kCalls * 900'000.0 * (ranks - 1) : 0;
+    sums.calls += kCalls;
+    sums.last_count += late ? kCalls : 0;
+    sums.waited_ns += late ? 0 : kCalls * 900'000.0;
+    sums.awaited_ns += late ? kCalls * 900'000.0 * (ranks - 1) : 0;
     profiles::Frame frame;
-    frame.site = key.site, frame.module = "/nonexistent/gathered", frame.build_id = "00";
+    frame.site = key.site;
+    frame.module = "/nonexistent/gathered";
+    frame.build_id = "00";
     frame.offset = static_cast<std::uint64_t>(s) * 16;
     c.frames.push_back(frame);
   }
@@ -68,7 +88,9 @@ Contribution part_of(int rank) {
     profiles::CallRecord record;
     record.arrival = static_cast<core::Nanoseconds>(n) * 10'000'000 + (rank == ranks - 1 ? 1'000'000 : rank % 100);
     record.exit = static_cast<core::Nanoseconds>(n) * 10'000'000 + 1'500'000;
-    record.site = 1, record.bytes = 1024, record.op = core::Collective::allreduce;
+    record.site = 1;
+    record.bytes = 1024;
+    record.op = core::Collective::allreduce;
     c.sample.add({n, record});
   }
   c.sample.counted = kCalls;
@@ -90,14 +112,17 @@ struct Gathering {
     Merged all;
     all.add(part_of(rank));
     std::size_t& most = rank == 0 ? most_of_root : most_below;
-    children = std::max(children, place.children.size()), depth = std::max(depth, place.level);
+    children = std::max(children, place.children.size());
+    depth = std::max(depth, place.level);
     for (const int child : place.children) {
       if (child == without) continue;
       std::string received;
       const bool leaf = places[static_cast<std::size_t>(child)].children.empty();
       if (leaf) part_of(child).serialize(received);
       else below(child).serialize(received);
-      ++messages, bytes += received.size(), largest = std::max(largest, received.size());
+      ++messages;
+      bytes += received.size();
+      largest = std::max(largest, received.size());
       Merged several;
       Contribution one;
       if (leaf ? !Contribution::deserialize(received, one) : !Merged::deserialize(received, several)) std::abort();
@@ -114,7 +139,9 @@ struct Gathering {
 
 int main(int argc, char** argv) {
   if (argc != 5 && argc != 6) return 2;
-  ranks = std::atoi(argv[1]), sites = std::atoi(argv[2]), per_host = std::atoi(argv[3]);
+  ranks = std::atoi(argv[1]);
+  sites = std::atoi(argv[2]);
+  per_host = std::atoi(argv[3]);
   const bool star = argc == 6 && std::strcmp(argv[5], "star") == 0;
   std::vector<int> hosts;
   for (int r = 0; r < ranks; ++r) hosts.push_back(r / per_host);
@@ -124,7 +151,8 @@ int main(int argc, char** argv) {
   if (star) {
     for (int r = 0; r < ranks; ++r) all.add(part_of(r));
   } else {
-    g.places = core::places_in_tree(hosts), g.without = argc == 6 ? std::atoi(argv[5]) : -1;
+    g.places = core::places_in_tree(hosts);
+    g.without = argc == 6 ? std::atoi(argv[5]) : -1;
     all = g.below(0);
   }
   const std::chrono::duration<double> gathering = std::chrono::steady_clock::now() - begin;

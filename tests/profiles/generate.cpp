@@ -36,7 +36,8 @@ int use_history(const std::string& file, int ranks) {
                    ? std::strtoull(at->get<std::string>().c_str(), nullptr, 16)
                    : 0;
       };
-      setup.placement = number("placement"), setup.catalogue = number("catalogue");
+      setup.placement = number("placement");
+      setup.catalogue = number("catalogue");
       if (its.is_object() && its.contains("hosts") && its["hosts"].is_number_integer())
         setup.hosts = its["hosts"].get<int>();
       if (its.is_object() && its.contains("mpi_library") && its["mpi_library"].is_string())
@@ -55,15 +56,20 @@ int use_history(const std::string& file, int ranks) {
     plan.at(plan.plan().first, entry.signature);
     if (entry.algorithm < 0) continue;
     core::Signature s;
-    s.op = core::algorithm_at(entry.algorithm).op, s.root = 0, s.servable = true, s.op_class = core::OpClass::sum;
-    s.count = 64, s.bytes = 512;
+    s.op = core::algorithm_at(entry.algorithm).op;
+    s.root = 0;
+    s.servable = true;
+    s.op_class = core::OpClass::sum;
+    s.count = 64;
+    s.bytes = 512;
     const core::Decision d = core::decide_as(policy, s, ranks, entry);
     if (!d.algorithm) continue;
     const auto row = [](const auto& rows, int at) {
       return at < 0 ? std::vector<std::int64_t>{} : rows[static_cast<std::size_t>(at)];
     };
     core::Parameters parameters;
-    parameters.segments = d.segments, parameters.overlap = d.overlap;
+    parameters.segments = d.segments;
+    parameters.overlap = d.overlap;
     parameters.sizes = row(history->plan.sizes, d.sizes);
     const core::Instance instance(core::call_of(s, ranks), core::Pattern(row(history->plan.patterns, d.pattern)),
                                   std::move(parameters));
@@ -79,7 +85,10 @@ int use_history(const std::string& file, int ranks) {
 int main(int argc, char** argv) {
   if (argc == 4 && std::string(argv[1]) == "--history") return use_history(argv[2], std::atoi(argv[3]));
   const bool live = argc == 7 && std::string(argv[1]) == "--live";
-  if (live) ++argv, --argc;
+  if (live) {
+    ++argv;
+    --argc;
+  }
   if (argc != 5 && argc != 6) return 2;
   const int ranks = std::atoi(argv[1]), sites = std::atoi(argv[2]), calls = std::atoi(argv[3]);
   profiles::Contribution part;
@@ -97,12 +106,16 @@ int main(int argc, char** argv) {
               {},
               {}};
   part.job.network.beta_ns_per_byte = 1;
-  part.host = "generated", part.finished = true;
+  part.host = "generated";
+  part.finished = true;
   part.patterns.job_of(ranks);
   std::vector<profiles::CallRecord> records(static_cast<std::size_t>(ranks));
   std::vector<const profiles::CallRecord*> all;
   std::vector<core::Rank> world;
-  for (int r = 0; r < ranks; ++r) all.push_back(&records[static_cast<std::size_t>(r)]), world.push_back(r);
+  for (int r = 0; r < ranks; ++r) {
+    all.push_back(&records[static_cast<std::size_t>(r)]);
+    world.push_back(r);
+  }
   core::SplitMix64 random(1);
   for (int s = 0; s < sites; ++s) {
     const auto id = static_cast<std::uint64_t>(s + 1);
@@ -114,14 +127,19 @@ int main(int argc, char** argv) {
         record.arrival =
             r == ranks - 1 ? 1'000'000 + 10'000 * s : static_cast<core::Nanoseconds>(random.uniform() * 100'000);
         record.exit = 1'500'000 + 10'000 * s;
-        record.site = id, record.bytes = 1024, record.callers = callers, record.op = core::Collective::allreduce;
+        record.site = id;
+        record.bytes = 1024;
+        record.callers = callers;
+        record.op = core::Collective::allreduce;
         own.add(record.exit - record.arrival, record.bytes);
       }
       part.patterns.add(all, world, 0, &part.job.network);
     }
     profiles::Frame frame;
     frame.site = id;
-    frame.module = "/nonexistent/generated", frame.build_id = "00", frame.offset = static_cast<std::uint64_t>(s) * 16;
+    frame.module = "/nonexistent/generated";
+    frame.build_id = "00";
+    frame.offset = static_cast<std::uint64_t>(s) * 16;
     part.frames.push_back(frame);
   }
   if (live) {
@@ -134,7 +152,8 @@ int main(int argc, char** argv) {
   }
   if (argc == 6)
     for (int r = 0; r < ranks; ++r) {
-      part.rank = r, part.warnings = {"rank " + std::to_string(r) + " warns"};
+      part.rank = r;
+      part.warnings = {"rank " + std::to_string(r) + " warns"};
       profiles::Log log{1, ranks, r, r, 0, {}};
       for (int c = 0; c < 3; ++c) log.records.push_back(records[static_cast<std::size_t>(r)]);
       part.logs = {log};
@@ -143,7 +162,9 @@ int main(int argc, char** argv) {
       for (int i = 0; i < 2; ++i)
         if (const auto wrote = spool.write(part, {}); !wrote) std::fprintf(stderr, "%s\n", wrote.error().c_str());
     }
-  part.rank = 0, part.warnings.clear(), part.logs.clear();
+  part.rank = 0;
+  part.warnings.clear();
+  part.logs.clear();
   std::vector<profiles::Contribution> parts;
   parts.push_back(std::move(part));
   const auto done =

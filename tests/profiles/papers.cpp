@@ -16,7 +16,8 @@ TEST_CASE("papers: the times of binary trees in quadratic time are those of the 
     core::TreeProblem p;
     const int most = any(2) ? 3 : 50, empty = any(4);
     for (int r = 0, ranks = 2 + any(20); r < ranks; ++r) p.sizes.push_back(any(4) < empty ? 0 : any(most));
-    p.alpha = {static_cast<double>(any(2) ? any(3) : any(100))}, p.beta = {static_cast<double>(1 + any(3))},
+    p.alpha = {static_cast<double>(any(2) ? any(3) : any(100))};
+    p.beta = {static_cast<double>(1 + any(3))};
     p.gamma = {static_cast<double>(any(3))};
     const core::Rank root = any(p.ranks());
     const auto times = binary_times(p, root);

@@ -94,7 +94,11 @@ TEST_CASE("histogram: every value lies between its bucket's edges", "[histogram]
 namespace {
 CallRecord record(Nanoseconds arrival, Nanoseconds exit, std::uint64_t site, int root = -1) {
   CallRecord r;
-  r.arrival = arrival, r.exit = exit, r.site = site, r.root = root, r.bytes = 100;
+  r.arrival = arrival;
+  r.exit = exit;
+  r.site = site;
+  r.root = root;
+  r.bytes = 100;
   r.op = root >= 0 ? core::Collective::bcast : core::Collective::allreduce;
   return r;
 }
@@ -110,15 +114,20 @@ TEST_CASE("peers: exact for eight ranks, and for more the sum is exact", "[recor
   for (int i = 0; i < 10'000; ++i) {
     const bool common = random.below(2) == 0;
     const Nanoseconds waited = 1 + static_cast<Nanoseconds>(random.below(100));
-    many.add(common ? 5 : static_cast<Rank>(10 + random.below(1000)), waited), sum += waited;
+    many.add(common ? 5 : static_cast<Rank>(10 + random.below(1000)), waited);
+    sum += waited;
     if (common) of_common += waited;
   }
-  merged.merge(many), merged.merge(few);
+  merged.merge(many);
+  merged.merge(few);
   Nanoseconds kept = 0, most = 0, all = 0;
   Rank longest = -1;
   for (const auto& [rank, waited] : many.all()) {
     kept += waited;
-    if (waited > most) most = waited, longest = rank;
+    if (waited > most) {
+      most = waited;
+      longest = rank;
+    }
   }
   for (const auto& peer : merged.all()) all += peer.waited;
   CHECK(kept == sum);
@@ -136,7 +145,8 @@ TEST_CASE("sums of any figures end at the largest number, as those of a damaged 
   CHECK(plus(5, INT64_MIN / 2, 3) == INT64_MIN);
   CHECK(plus(5, 7, 3) == 26);
   Usage most;
-  most.wall = INT64_MAX, most.blocked = INT64_MIN;
+  most.wall = INT64_MAX;
+  most.blocked = INT64_MIN;
   Peers peers;
   peers.add(3, INT64_MAX);
   LocalSite site;
@@ -152,15 +162,23 @@ TEST_CASE("profile: whom a rank waited for, and the kernel's time of page faults
   const SiteKey key{7, core::Collective::allreduce, 2};
   for (int r = 0; r < 2; ++r) {
     Contribution& p = parts[static_cast<std::size_t>(r)];
-    p.rank = r, p.job.ranks = 2;
+    p.rank = r;
+    p.job.ranks = 2;
     LocalSite& site = p.local[key];
     site.add(100, 8);
     Usage usage;
-    usage.wall = 1000, usage.messages = 300, usage.kernel = 400, usage.faulting = r == 0 ? 900 : 150,
+    usage.wall = 1000;
+    usage.messages = 300;
+    usage.kernel = 400;
+    usage.faulting = r == 0 ? 900 : 150;
     usage.threads = 50;
     Peers peers;
-    if (r == 1) peers.add(0, 100), peers.add(3, 200);
-    site.before.add(usage, peers, 1), site.before.add(usage, {}, 3);
+    if (r == 1) {
+      peers.add(0, 100);
+      peers.add(3, 200);
+    }
+    site.before.add(usage, peers, 1);
+    site.before.add(usage, {}, 3);
     p.process.peers = peers;
     std::string bytes;
     p.serialize(bytes);
@@ -231,7 +249,9 @@ TEST_CASE("site book: a rank waits for the rank that its collective needs, until
     for (int i = 0; i < 4; ++i) {
       records[i].arrival = std::array{0, 30, 10, 50}[static_cast<std::size_t>(i)];
       records[i].exit = i == 0 ? first_exit : 60;
-      records[i].op = op, records[i].root = root, records[i].kind = kind;
+      records[i].op = op;
+      records[i].root = root;
+      records[i].kind = kind;
       all[i] = &records[i];
     }
     SiteBook book;
@@ -257,12 +277,14 @@ TEST_CASE("site book: a rank waits for the rank that its collective needs, until
 
 TEST_CASE("site book: callers split a site and keep its sums, beyond the limit they share the site", "[record]") {
   Contribution part;
-  part.job.ranks = 2, part.finished = true;
+  part.job.ranks = 2;
+  part.finished = true;
   const Rank world[] = {0, 1};
   std::uint64_t calls = 0;
   const auto call = [&](std::uint32_t callers, std::uint32_t others, Nanoseconds late) {
     CallRecord r[] = {record(1000, 9000, 7), record(1000 + late, 9000, 7)};
-    r[0].callers = callers, r[1].callers = others;
+    r[0].callers = callers;
+    r[1].callers = others;
     const CallRecord* all[] = {&r[0], &r[1]};
     CHECK_FALSE(part.patterns.add(all, world, 0, nullptr));
     for (const std::uint32_t c : {callers, others}) part.local[{7, core::Collective::allreduce, 2, c}].add(100, 8);
@@ -314,8 +336,10 @@ TEST_CASE("site book: callers split a site and keep its sums, beyond the limit t
   CHECK(sites[0]["calls"] == calls);
   std::uint64_t sum = 0;
   double waited = 0;
-  for (const auto& caller : sites[0]["callers"])
-    sum += caller["calls"].get<std::uint64_t>(), waited += caller["waited_ns"].get<double>();
+  for (const auto& caller : sites[0]["callers"]) {
+    sum += caller["calls"].get<std::uint64_t>();
+    waited += caller["waited_ns"].get<double>();
+  }
   CHECK(sum == calls);
   CHECK(waited == sites[0]["waited_ns"]);
 }
@@ -333,7 +357,9 @@ TEST_CASE("rank sums: those of single ranks, whatever shares a row, a site or a 
     const Rank step = ranks / 6;
     for (int leader = 0; leader < 2; ++leader) {
       Contribution& part = parts.emplace_back();
-      part.job.ranks = ranks, part.rank = leader, part.finished = true;
+      part.job.ranks = ranks;
+      part.rank = leader;
+      part.finished = true;
       part.patterns.job_of(ranks);
       for (const Rank members : {6, 2, 1})
         for (int i = 0; i < 20; ++i) {
@@ -356,8 +382,11 @@ TEST_CASE("rank sums: those of single ranks, whatever shares a row, a site or a 
             for (Rank o = 0; o < members; ++o)
               if (o != m) others += static_cast<double>(records[static_cast<std::size_t>(o)].arrival) / (members - 1);
             const double wait = static_cast<double>(records[static_cast<std::size_t>(latest)].arrival) - own;
-            sum.waited += wait, expected[world[static_cast<std::size_t>(latest)]].awaited += wait;
-            sum.last += m == latest, sum.late += own - others, ++sum.calls;
+            sum.waited += wait;
+            expected[world[static_cast<std::size_t>(latest)]].awaited += wait;
+            sum.last += m == latest;
+            sum.late += own - others;
+            ++sum.calls;
           }
         }
       std::string bytes;
@@ -381,12 +410,15 @@ TEST_CASE("rank sums: those of single ranks, whatever shares a row, a site or a 
     for (const auto& site : json["sites"])
       for (const auto& row : site["ranks"]) {
         Sums& sum = rows[row["rank"].get<Rank>()];
-        sum.waited += row["waited_ns"].get<double>(), sum.awaited += row["awaited_ns"].get<double>();
+        sum.waited += row["waited_ns"].get<double>();
+        sum.awaited += row["awaited_ns"].get<double>();
         if (site["comm_size"] != 1) sum.last += row["last_count"].get<double>();
       }
     for (const auto& [rank, sum] : expected) {
       Sums& all = grouped[rank / per * per];
-      all.waited += sum.waited, all.awaited += sum.awaited, all.last += sum.last;
+      all.waited += sum.waited;
+      all.awaited += sum.awaited;
+      all.last += sum.last;
     }
     CHECK(grouped.size() == (per == 1 ? 6 : 4));
     for (const auto& [rank, sum] : grouped) {
@@ -400,7 +432,12 @@ TEST_CASE("rank sums: those of single ranks, whatever shares a row, a site or a 
 TEST_CASE("contribution: serialization keeps all values; incomplete bytes are refused", "[record]") {
   Contribution c;
   c.process.core_list = "0-3,8";
-  c.job.ranks = 4, c.rank = 3, c.host = "node7", c.clock_offset = -5, c.warnings = {"x"}, c.plans = {"{}"};
+  c.job.ranks = 4;
+  c.rank = 3;
+  c.host = "node7";
+  c.clock_offset = -5;
+  c.warnings = {"x"};
+  c.plans = {"{}"};
   c.frames.push_back({11, "/bin/a", "abcd", 0x123, "", "", 0});
   c.local[{11, core::Collective::allreduce, 4}].add(1, 8);
   c.logs.push_back({99, 2, 1, 3, 16, {record(1, 2, 11), record(3, 4, 11)}});
@@ -427,7 +464,8 @@ TEST_CASE("contribution: serialization keeps all values; incomplete bytes are re
 TEST_CASE("contribution: ranks that no job has are refused", "[record]") {
   for (const auto& [ranks, rank] : {std::pair{-4096, 0}, {0, 0}, {4, -1}, {4, 4}}) {
     Contribution c, read;
-    c.job.ranks = ranks, c.rank = rank;
+    c.job.ranks = ranks;
+    c.rank = rank;
     std::string bytes;
     c.serialize(bytes);
     CHECK_FALSE(Contribution::deserialize(bytes, read));
@@ -438,11 +476,13 @@ TEST_CASE("profile: text that is not UTF-8 is replaced everywhere", "[profile]")
   const std::string bad = "caf\xe9", good = "caf\ufffd";
   Contribution c;
   c.job = {bad, bad, bad, bad, bad, 1, 1, NetworkFrom::none, false, {}, {}};
-  c.host = c.process.core_list = bad, c.warnings = {bad + " \xe2\x82"};
+  c.host = c.process.core_list = bad;
+  c.warnings = {bad + " \xe2\x82"};
   const SiteKey key{7, core::Collective::allreduce, 1, 9};
   c.local[key].add(1000, 8);
   for (const std::uint32_t callers : {0u, 9u}) c.frames.push_back({7, bad, bad, 16, bad, bad, 3, callers});
-  c.decisions = {"{\"site\":\"" + bad + "\"}"}, c.plans = {bad, std::string(100'000, '[')};
+  c.decisions = {"{\"site\":\"" + bad + "\"}"};
+  c.plans = {bad, std::string(100'000, '[')};
   const std::string text = write_profile({c});
   const auto profile = nlohmann::json::parse(text);  // throws where the text is not UTF-8
   CHECK(profile["job"]["program"] == good);
@@ -462,15 +502,22 @@ namespace {
 
 Setup setup_of_two() {
   JobInfo job;
-  job.program = "/home/me/program", job.ranks = 2, job.mpi_library = "MPICH 4";
+  job.program = "/home/me/program";
+  job.ranks = 2;
+  job.mpi_library = "MPICH 4";
   return setup_of(job, {0, 1});
 }
 
 core::Learned winner(const char* algorithm, std::uint64_t signature, std::uint64_t site) {
   core::Learned one;
-  one.signature = signature, one.site = site, one.segments = 8, one.calls = 100;
+  one.signature = signature;
+  one.site = site;
+  one.segments = 8;
+  one.calls = 100;
   one.algorithm = core::index_of(core::find_algorithm(core::Collective::allreduce, algorithm));
-  one.pattern = {0, 1000}, one.measured_ns = 800, one.native_measured_ns = 1000;
+  one.pattern = {0, 1000};
+  one.measured_ns = 800;
+  one.native_measured_ns = 1000;
   return one;
 }
 
@@ -588,7 +635,8 @@ TEST_CASE("learn: the file keeps the latest run of each setup, at most 16, also 
   REQUIRE(keep_learned(path, again));
   CHECK(read_history(path, setup_of_two())->plan.entries.size() == 2);
   core::SlotReport reached;
-  reached.site = 7, reached.signature.op = core::Collective::allreduce;
+  reached.site = 7;
+  reached.signature.op = core::Collective::allreduce;
   const History earlier = [&] {
     History out;
     core::Learned lost = winner("slt", reached.signature.hash(), 0);
@@ -642,7 +690,10 @@ TEST_CASE("profile: logs of several members are matched by number", "[profile]")
     }
     parts[static_cast<std::size_t>(rank)].logs.push_back(log);
   }
-  for (auto& part : parts) part.job.ranks = 2, part.finished = true;
+  for (auto& part : parts) {
+    part.job.ranks = 2;
+    part.finished = true;
+  }
   const auto json = nlohmann::json::parse(write_profile(parts));
   REQUIRE(json["sites"].size() == 1);
   CHECK(json["sites"][0]["patterns"] == 9);
@@ -656,13 +707,15 @@ TEST_CASE("profile: logs of several members are matched by number", "[profile]")
 
 TEST_CASE("profile: figures of the network are added to a whole file", "[profile]") {
   Contribution c;
-  c.job.ranks = 1, c.finished = true;
+  c.job.ranks = 1;
+  c.finished = true;
   c.job.command_line = R"(solver "network": null, "network_from": null)";
   c.job.program = std::string(100'000, 'x');  // more than one piece of the copy
   const std::string path = "added_network.json", before = write_profile({c});
   REQUIRE(write_file(path, before));
   core::Network figures;
-  figures.beta_ns_per_byte = 0.25, figures.latency_ns = 800;
+  figures.beta_ns_per_byte = 0.25;
+  figures.latency_ns = 800;
   REQUIRE(add_network(path, figures));
   const auto text = core::read_file(path);
   REQUIRE(text);
@@ -698,7 +751,8 @@ TEST_CASE("sites: calls in idle epochs are counted apart from those with arrival
   c.job.ranks = 1;
   auto& site = c.local[{11, core::Collective::allreduce, 2}];
   site.add(1, 8);
-  site.add(1, 8, true), site.add(1, 8, true);
+  site.add(1, 8, true);
+  site.add(1, 8, true);
   std::vector<Contribution> parts;
   parts.push_back(std::move(c));
   const auto profile = nlohmann::json::parse(write_profile(std::move(parts)));
@@ -711,14 +765,18 @@ TEST_CASE("profile: a warning names an algorithm that never ran, with the calls 
              binomial = core::index_of(core::find_algorithm(core::Collective::bcast, "binomial"));
   const auto said = [&](bool decided, bool ran, core::Range comm_size = {}) {
     Contribution c;
-    c.job.ranks = 4, c.finished = true;
+    c.job.ranks = 4;
+    c.finished = true;
     c.job.forced = {{optimal, 3, {}, comm_size}, {binomial, 4, {}, {}}};
     const SiteKey key{11, core::Collective::scatterv, 4};
     for (int i = 0; i < 4 * 7245; ++i) c.local[key].add(5, 100);
     if (ran) c.patterns.at(key).dispatch[static_cast<std::uint8_t>(optimal + 1)].calls = 1;
     if (decided) {
       core::SlotReport report;
-      report.signature.op = core::Collective::scatterv, report.site = 11, report.calls = 7245, report.rule_line = 3,
+      report.signature.op = core::Collective::scatterv;
+      report.site = 11;
+      report.calls = 7245;
+      report.rule_line = 3;
       report.reason = "the rule at line 3: native until sizes were seen";
       c.decisions.push_back(decision_json(report, 4));
     }

@@ -48,9 +48,13 @@ int main(int argc, char** argv) {
                 false,
                 {},
                 {}};
-    part.rank = r, part.finished = true, part.job_key = 7, part.clock_domain = "0";
+    part.rank = r;
+    part.finished = true;
+    part.job_key = 7;
+    part.clock_domain = "0";
     part.host = r < 4 ? "anubis-17.cluster.example" : "horus-4.cluster.example";
-    part.process.cores = 1, part.process.host_cores = 2;
+    part.process.cores = 1;
+    part.process.host_cores = 2;
     part.process.usage.wall = part.process.usage.computing = 1'000'000'000;
     part.patterns.job_of(kRanks);
     if (r == 4)
@@ -74,7 +78,10 @@ int main(int argc, char** argv) {
     for (std::size_t i = 0; i < world.size(); ++i) {
       profiles::CallRecord& record = records[i];
       record.arrival = now[static_cast<std::size_t>(world[i])] + draw(world[i] == 3 ? 90'000 : 30'000);
-      record.site = 100 + which, record.op = kind.op, record.root = kind.root, record.bytes = kind.bytes;
+      record.site = 100 + which;
+      record.op = kind.op;
+      record.root = kind.root;
+      record.bytes = kind.bytes;
       if (nonblocking) record.kind = core::CallKind::nonblocking;
       last = std::max(last, record.arrival);
       all.push_back(&record);
@@ -122,9 +129,15 @@ int main(int argc, char** argv) {
   });
   for (std::size_t which = 0; which < std::size(kKinds); ++which) {
     profiles::Frame frame;
-    frame.site = 100 + which, frame.offset = 64 * which, frame.build_id = "00";
+    frame.site = 100 + which;
+    frame.offset = 64 * which;
+    frame.build_id = "00";
     frame.module = "/home/jdoe/secret plans/bin/solver";
-    if (which % 2) frame.function = "step", frame.file = "/home/jdoe/secret plans/src/step.cpp", frame.line = 12;
+    if (which % 2) {
+      frame.function = "step";
+      frame.file = "/home/jdoe/secret plans/src/step.cpp";
+      frame.line = 12;
+    }
     parts[0].frames.push_back(frame);
   }
   if (argc == 3)

@@ -104,12 +104,19 @@ TEST_CASE("arrivals: merging takes the wider stride; damaged data are refused", 
 
 TEST_CASE("profile: a recorded run has communicators and arrivals", "[arrivals]") {
   Contribution c;
-  c.job.ranks = 2, c.job.record_arrivals = true, c.finished = true;
+  c.job.ranks = 2;
+  c.job.record_arrivals = true;
+  c.finished = true;
   c.patterns.job_of(2);
   c.patterns.record_arrivals();
   CallRecord a, b;
-  a.op = b.op = Collective::allreduce, a.site = b.site = 7, a.bytes = b.bytes = 64;
-  a.arrival = 1000, b.arrival = 1300, a.exit = 1400, b.exit = 0;
+  a.op = b.op = Collective::allreduce;
+  a.site = b.site = 7;
+  a.bytes = b.bytes = 64;
+  a.arrival = 1000;
+  b.arrival = 1300;
+  a.exit = 1400;
+  b.exit = 0;
   const CallRecord* records[] = {&a, &b};
   const core::Rank world[] = {0, 1};
   c.patterns.add(records, world, 0, nullptr);
@@ -174,16 +181,21 @@ TEST_CASE("sample: the profile has the calls that all ranks keep", "[sample]") {
   std::vector<Contribution> parts(2);
   for (int rank = 0; rank < 2; ++rank) {
     Contribution c;
-    c.rank = rank, c.job.ranks = 2, c.finished = true;
+    c.rank = rank;
+    c.job.ranks = 2;
+    c.finished = true;
     c.patterns.job_of(2);
-    c.sample.start(2), c.sample.counted = 50;
+    c.sample.start(2);
+    c.sample.counted = 50;
     c.local[{7, Collective::allreduce, 2}].add(400, 64);
     for (std::uint64_t n = 10; n < 40; ++n) {
       if (rank == 1 && n == 20) continue;
       CallRecord record;
-      record.op = n == 30 && rank == 1 ? Collective::barrier : Collective::allreduce, record.site = 7,
+      record.op = n == 30 && rank == 1 ? Collective::barrier : Collective::allreduce;
+      record.site = 7;
       record.bytes = 64;
-      record.arrival = static_cast<core::Nanoseconds>(1000 * n) + 300 * rank, record.exit = record.arrival + 400;
+      record.arrival = static_cast<core::Nanoseconds>(1000 * n) + 300 * rank;
+      record.exit = record.arrival + 400;
       c.sample.add({n, record});
     }
     std::string bytes;
@@ -213,7 +225,9 @@ struct Program {
   std::vector<ReplayCall> calls;
   void add(Collective op, int site, core::Rank root, std::vector<core::Rank> members,
            std::vector<core::Nanoseconds> arrivals, std::vector<core::Nanoseconds> exits, bool blocking = true) {
-    ranks.push_back(std::move(members)), times.push_back(std::move(arrivals)), times.push_back(std::move(exits));
+    ranks.push_back(std::move(members));
+    times.push_back(std::move(arrivals));
+    times.push_back(std::move(exits));
     calls.push_back({op, site, root, blocking, 0, ranks.back(), times[times.size() - 2], times.back()});
   }
 };
@@ -278,9 +292,10 @@ TEST_CASE("replay: without a change, recorded times come back, whatever the comm
     program.add(op, number(4), root, members, arrivals, exits);
   }
   core::Nanoseconds first = INT64_MAX, last = 0;
-  for (const auto& c : program.calls)
-    first = std::min(first, *std::ranges::min_element(c.arrivals)),
+  for (const auto& c : program.calls) {
+    first = std::min(first, *std::ranges::min_element(c.arrivals));
     last = std::max(last, *std::ranges::max_element(c.exits));
+  }
   // The order in the record does not matter.
   std::vector<ReplayCall> turned(program.calls.rbegin(), program.calls.rend());
   CHECK(Replay(program.calls, kRanks).time() == static_cast<double>(last - first));

@@ -154,7 +154,8 @@ TEST_CASE("room: a file that is not the job's", "[room]") {
   fs::permissions(target, fs::perms::owner_read | fs::perms::owner_write);
   fs::create_symlink(target, path);
   CHECK(processes(2, [&](int i) { return attend(key, 2, i); }) == all(2, kRefused));
-  fs::remove(path), fs::rename(target, path);
+  fs::remove(path);
+  fs::rename(target, path);
   CHECK(processes(2, [&](int i) { return attend(key, 2, i); }) == all(2, kRefused));
   // Too short for a head, or writable for others.
   fs::resize_file(path, 16);

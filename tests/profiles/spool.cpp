@@ -31,7 +31,9 @@ struct Folder {
 /// About a megabyte of sites.
 Contribution contribution() {
   Contribution out;
-  out.job.ranks = 1, out.job.start = "2025-01-01T00:00:00Z", out.job_key = 5;
+  out.job.ranks = 1;
+  out.job.start = "2025-01-01T00:00:00Z";
+  out.job_key = 5;
   for (std::uint64_t site = 1; site <= 400; ++site)
     out.local[{site, latecomer::core::Collective::allreduce, 4}].add(1000, 8);
   return out;

@@ -71,7 +71,10 @@ class World {
     }
     for (int i = 0; i < tasks; ++i) {
       add_task();
-      if (!later_.empty() && below(4) == 0) tasks_.push_back(later_.front()), later_.pop_front();
+      if (!later_.empty() && below(4) == 0) {
+        tasks_.push_back(later_.front());
+        later_.pop_front();
+      }
     }
     tasks_.insert(tasks_.end(), later_.begin(), later_.end());
     tasks_.push_back(Task{Task::wait_all});
@@ -146,11 +149,15 @@ class World {
       using C = core::Collective;
       constexpr C kinds[] = {C::bcast,   C::bcast,  C::reduce,  C::allreduce, C::scan,     C::exscan,
                              C::barrier, C::gather, C::scatter, C::allgather, C::alltoall, C::reduce_scatter_block};
-      t.call.op = kinds[below(12)], t.call.ranks = members, t.call.count = t.call.op != C::barrier;
+      t.call.op = kinds[below(12)];
+      t.call.ranks = members;
+      t.call.count = t.call.op != C::barrier;
       t.call.root = core::is_rooted(t.call.op) ? below(members) : 0;
     } else if (kind < 14) {
       const bool any_source = ranges_[static_cast<std::size_t>(t.range)].context == 1;
-      t.from = below(members), t.to = below(members), t.tag = below(2);
+      t.from = below(members);
+      t.to = below(members);
+      t.tag = below(2);
       if (t.from == t.to) return;
       t.kind = Task::send;
       tasks_.push_back(t);
@@ -162,7 +169,9 @@ class World {
       return;
     } else if (kind == 14) {
       t.kind = Task::orphan;
-      t.from = below(members), t.to = below(members), t.tag = 7;
+      t.from = below(members);
+      t.to = below(members);
+      t.tag = 7;
       if (t.from == t.to) return;
     }
     tasks_.push_back(t);
@@ -212,9 +221,13 @@ class World {
 
   std::shared_ptr<Receive> post(Process& q, Rank from, const Envelope& key) {
     auto r = std::make_shared<Receive>();
-    r->source = from, r->envelope = key;
+    r->source = from;
+    r->envelope = key;
     if (auto arrival = q.matching->take(from, key)) r->got = arrival->envelope.bytes;
-    else q.matching->post(r.get()), q.posted.push_back(r);
+    else {
+      q.matching->post(r.get());
+      q.posted.push_back(r);
+    }
     return r;
   }
   bool arrive(Process& q, std::unique_ptr<Arrival> arrival) {
@@ -245,7 +258,10 @@ class World {
       const auto& s = r.line.steps[r.next];
       if (s.kind == core::OpKind::send) put(r.where, rank_of(q), to_world(r.where, s.peer), s.channel, r.number);
       if (s.kind != core::OpKind::recv) continue;
-      if (!r.pending) r.pending = post(q, to_world(r.where, s.peer), key_of(r)), moved = true;
+      if (!r.pending) {
+        r.pending = post(q, to_world(r.where, s.peer), key_of(r));
+        moved = true;
+      }
       if (!r.pending->got) return moved;
       check(q, r, *r.pending->got);
       r.pending.reset();
@@ -285,7 +301,10 @@ class World {
               if (!landed) return nullptr;
               moved = true;
               envelope = landed->envelope;
-              if (fault_ == Fault::takes_any_message) envelope = key, envelope.bytes = landed->envelope.bytes;
+              if (fault_ == Fault::takes_any_message) {
+                envelope = key;
+                envelope.bytes = landed->envelope.bytes;
+              }
               return &envelope;
             },
             [&] {
@@ -315,7 +334,9 @@ class World {
     return r;
   }
   bool next_task(Process& q) {
-    q.begun = q.straight = false, q.blocking.reset(), q.receive.reset();
+    q.begun = q.straight = false;
+    q.blocking.reset();
+    q.receive.reset();
     ++q.at;
     return true;
   }
@@ -345,7 +366,9 @@ class World {
         bool moved = false;
         if (!q.begun) {
           collect(q);
-          q.begun = true, q.blocking = begin(q, t), moved = true;
+          q.begun = true;
+          q.blocking = begin(q, t);
+          moved = true;
           const bool alone = q.collectives.empty() && q.receives.empty();
           q.straight = fault_ == Fault::always_straight || (alone && below(4) != 0);  // a process may prefer the loop
         }
@@ -367,7 +390,10 @@ class World {
       case Task::receive: {
         if (me != t.to) return next_task(q);
         bool moved = false;
-        if (!q.receive) q.receive = post(q, pattern_source, pattern), moved = true;
+        if (!q.receive) {
+          q.receive = post(q, pattern_source, pattern);
+          moved = true;
+        }
         if (!q.receive->got) return progress(q) || moved;
         // An earlier receive that is not collected yet may have got an earlier message.
         collect(q);

@@ -18,7 +18,9 @@ extern "C" __attribute__((visibility("default"))) long count_allocations(int on)
 }
 /// From now on, the allocations `first` to `last` fail, counted from 1.
 extern "C" __attribute__((visibility("default"))) void fail_allocations(long first, long last) {
-  count = 0, until_first = first, until_last = last;
+  count = 0;
+  until_first = first;
+  until_last = last;
 }
 __attribute__((visibility("default"))) void* operator new(std::size_t size) {
   if (counting) ++count;

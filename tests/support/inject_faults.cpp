@@ -17,7 +17,8 @@ int kind = kNone, position = 0, fired = 0;
 
 bool fails(Kind of) {
   if (kind != of || position-- > 0) return false;
-  kind = kNone, fired = 1;
+  kind = kNone;
+  fired = 1;
   return true;
 }
 
@@ -45,7 +46,11 @@ void* allocate(std::size_t bytes) {
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
 /// From now on the call number `at` of MPI (`memory`: the allocation) fails, counted from 0.
-EXPORTED void inject_arm(int memory, int at) { kind = memory ? kMemory : kMpi, position = at, fired = 0; }
+EXPORTED void inject_arm(int memory, int at) {
+  kind = memory ? kMemory : kMpi;
+  position = at;
+  fired = 0;
+}
 /// Whether it has failed. No further call does.
 EXPORTED int inject_disarm() {
   kind = kNone;

@@ -18,6 +18,9 @@ int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm)
 int MPI_Finalize(void) {
   int rank;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (rank == 0) printf("other tool: %d allreduces, %d broadcasts\n", allreduces, broadcasts), fflush(stdout);
+  if (rank == 0) {
+    printf("other tool: %d allreduces, %d broadcasts\n", allreduces, broadcasts);
+    fflush(stdout);
+  }
   return PMPI_Finalize();
 }

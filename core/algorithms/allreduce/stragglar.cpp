@@ -27,7 +27,8 @@ std::vector<int> rows_of(const Instance& in) {
     if (only < 0 || from == only || to == only) out.insert(out.end(), {round, from, to, segment, kind});
   };
   if (early == 1) {  // an exchange would add in two orders
-    add(0, 0, 1, 0, kShare), add(1, 1, 0, 0, kFinished);
+    add(0, 0, 1, 0, kShare);
+    add(1, 1, 0, 0, kFinished);
     return out;
   }
   const auto turn = [early](int x) { return (x % early + early) % early; };

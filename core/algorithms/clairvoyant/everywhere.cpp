@@ -29,7 +29,9 @@ void plan_exchange(const Problem& problem, const EmitExchange& emit) {
   for (std::int64_t to_go = std::int64_t{ranks - 1} * segments * 2; to_go > 0 && rounds.next(idle);) {
     const auto group = rounds.group();
     shares.begin_round(group);
-    takers.clear(), combined.clear(), delivered.clear();
+    takers.clear();
+    combined.clear();
+    delivered.clear();
     for (const Rank p : group) {
       const Found found = shares.find(p, false);
       if (found.src < 0) {
@@ -60,7 +62,11 @@ void plan_exchange(const Problem& problem, const EmitExchange& emit) {
     idle = delivered.empty() && combined.empty();
     to_go -= static_cast<std::int64_t>(delivered.size() + combined.size());
     shares.end_round();
-    const auto finished_at = [&](Rank p, int j) { has.set(j, shares.place(p)), ++at(copies, j), ++at(full, p); };
+    const auto finished_at = [&](Rank p, int j) {
+      has.set(j, shares.place(p));
+      ++at(copies, j);
+      ++at(full, p);
+    };
     for (const auto& [p, j] : delivered) finished_at(p, j);
     for (const auto& [p, j] : combined)
       if (--at(merges_left, j) == 0) {

@@ -25,7 +25,9 @@ class Rounds {
   explicit Rounds(const Problem& problem) : problem_(problem), awaited_(problem.arrivals.size()) {
     std::iota(awaited_.begin(), awaited_.end(), 0);
     std::stable_sort(awaited_.begin(), awaited_.end(), [&](Rank x, Rank y) { return arrival(x) < arrival(y); });
-    group_.reserve(awaited_.size()), newcomers_.reserve(awaited_.size()), ranks_.reserve(awaited_.size());
+    group_.reserve(awaited_.size());
+    newcomers_.reserve(awaited_.size());
+    ranks_.reserve(awaited_.size());
   }
 
   /// Those who take part no more.

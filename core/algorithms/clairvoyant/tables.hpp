@@ -83,7 +83,8 @@ class Rows {
         if (++members_[static_cast<std::size_t>(j)] == 2) shared_[word(j)] |= bit(j);
         else here_[word(j)] |= bit(j);
     }
-    found_here_ = here_, found_shared_ = shared_;
+    found_here_ = here_;
+    found_shared_ = shared_;
     senders_left_ = static_cast<int>(group.size());
     received_.clear();
   }
@@ -98,7 +99,10 @@ class Rows {
         const int j = static_cast<int>(w) * kWordBits + std::countr_zero(left);
         const int from = first_in(holders_[j]);
         if (from >= 0) return {places_.rank_at(from), j};
-        if (!(without.was_there() && holders_.test(j, p))) found_here_[w] &= ~bit(j), found_shared_[w] &= ~bit(j);
+        if (!(without.was_there() && holders_.test(j, p))) {
+          found_here_[w] &= ~bit(j);
+          found_shared_[w] &= ~bit(j);
+        }
       }
     return {};
   }
@@ -106,29 +110,42 @@ class Rows {
   bool move(Rank from, Rank to, int j) {
     const int s = place(from), d = place(to);
     sent(from);
-    held_.clear(s, j), holders_.clear(j, s);
+    clear(s, j);
     --count(s);
     const bool held = held_.test(d, j);
-    held_.clear(d, j), holders_.clear(j, d);
+    clear(d, j);
     if (!held) ++count(d);
-    else if (--members_[static_cast<std::size_t>(j)] == 1)
-      shared_[word(j)] &= ~bit(j), found_shared_[word(j)] &= ~bit(j);
+    else if (--members_[static_cast<std::size_t>(j)] == 1) {
+      shared_[word(j)] &= ~bit(j);
+      found_shared_[word(j)] &= ~bit(j);
+    }
     received_.push_back({d, j});
     return held;
   }
   void end_round() {
-    for (const auto& [d, j] : received_) held_.set(d, j), holders_.set(j, d);
+    for (const auto& [d, j] : received_) {
+      held_.set(d, j);
+      holders_.set(j, d);
+    }
   }
   int holds(Rank r) const { return count_[static_cast<std::size_t>(place(r))]; }
 
   // What the plan of an allreduce needs beside these:
   /// What is held of a segment is no share any more.
-  void retire(Rank r, int j) { held_.clear(place(r), j), holders_.clear(j, place(r)); }
+  void retire(Rank r, int j) { clear(place(r), j); }
   bool may_send(Rank r) const { return (senders_[word(place(r))] & bit(place(r))) != 0; }
-  void sent(Rank r) { senders_[word(place(r))] &= ~bit(place(r)), --senders_left_; }
+  void sent(Rank r) {
+    senders_[word(place(r))] &= ~bit(place(r));
+    --senders_left_;
+  }
   int place(Rank r) const { return places_.of(r); }
 
  private:
+  void clear(int place, int j) {
+    held_.clear(place, j);
+    holders_.clear(j, place);
+  }
+
   /// Takes a receiver out of the senders during the search for its own sender.
   class Without {
    public:

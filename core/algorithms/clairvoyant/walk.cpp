@@ -25,7 +25,9 @@ std::vector<int> rows_of(const Instance& in, int segments) {
   for (Rank r = 0; r < ranks; ++r)
     arrivals[static_cast<std::size_t>(r)] = std::min(in.pattern.arrival(r) - zero, kLatest);
   Problem problem;
-  problem.segments = segments, problem.root = in.call.root, problem.arrivals = arrivals;
+  problem.segments = segments;
+  problem.root = in.call.root;
+  problem.arrivals = arrivals;
   problem.round_ns = std::clamp<Nanoseconds>(
       in.parameters.network.step_ns(largest_part(in.call.count, segments) * in.call.element_bytes), 1, kLongestRound);
   std::vector<int> out;
@@ -99,7 +101,11 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
     const int j = table[row + kSegment];
     const Part p = part(j);
     if ((src != me && dst != me) || p.count == 0) continue;
-    if (table[row + kRound] != round) round = table[row + kRound], sent_before = last_sent, ready_before = last_ready;
+    if (table[row + kRound] != round) {
+      round = table[row + kRound];
+      sent_before = last_sent;
+      ready_before = last_ready;
+    }
     const auto paced = [&](const Operation& op) {
       return lockstep ? op.after(sent_before, ready_before).in_round(round) : op.in_round(round);
     };

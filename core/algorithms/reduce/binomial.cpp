@@ -29,7 +29,10 @@ Schedule binomial(const Instance& instance, Rank me) {
   // tree ends at the root.
   Slice value = own(call, me, all), spare{Buffer::scratch, 0, call.count},
         other{Buffer::scratch, call.count, call.count};
-  if (root && me == top && !call.in_place) other = output(all), std::swap(spare, other);
+  if (root && me == top && !call.in_place) {
+    other = output(all);
+    std::swap(spare, other);
+  }
   OpId ready = kNoOp, spare_free = kNoOp, sent = kNoOp;
   int step = 0;
   for (int mask = 1; mask < call.ranks; mask <<= 1, ++step) {

@@ -22,10 +22,11 @@ std::vector<int> group_sizes(int ranks) {
   // ms.
   constexpr int kMostPerGroup = 8;
   std::vector<int> out;
-  for (int k = kMostPerGroup; k >= 2; --k)
-    while (ranks % k == 0) out.push_back(k), ranks /= k;
-  for (int k = kMostPerGroup + 1; ranks > 1; ++k)
-    while (ranks % k == 0) out.push_back(k), ranks /= k;
+  const auto take = [&](int k) {
+    for (; ranks % k == 0; ranks /= k) out.push_back(k);
+  };
+  for (int k = kMostPerGroup; k >= 2; --k) take(k);
+  for (int k = kMostPerGroup + 1; ranks > 1; ++k) take(k);
   return out;
 }
 
@@ -106,14 +107,22 @@ Schedule radix_k(const Instance& instance, Rank me) {
         if (from == mine && round == 0) reads.push_back(done);
       }
     }
-    value = sum, ready = done;
-    low += mine * piece_width, width = piece_width, stride *= k, ++round;
+    value = sum;
+    ready = done;
+    low += mine * piece_width;
+    width = piece_width;
+    stride *= k;
+    ++round;
   }
 
   // The cell of a rank: the digits of the rank in the mixed radix of the rounds, first round first.
   const auto cell_of = [&](Rank r) {
     int index = 0, span = call.ranks, digit_stride = 1;
-    for (const int k : sizes) span /= k, index += r / digit_stride % k * span, digit_stride *= k;
+    for (const int k : sizes) {
+      span /= k;
+      index += r / digit_stride % k * span;
+      digit_stride *= k;
+    }
     return index;
   };
   const Part mine = cells(low, low + 1);

@@ -62,7 +62,9 @@ Schedule ring(const Instance& instance, Rank me) {
     }
     // A skipped step leaves the slot as it was: the next receive into it waits for the last one.
     recvs.push(got != kNoOp ? got : recvs.oldest());
-    have = got, holding = landing, previous_sent = sent;
+    have = got;
+    holding = landing;
+    previous_sent = sent;
   }
   const Part mine = part(me);
   if (!root) {

@@ -54,7 +54,8 @@ void plan_plain(const Problem& problem, const Emit& emit) {
           if (z == p || has_sent[static_cast<std::size_t>(z)] || at(z, j) != kHeld) continue;
           sent.push_back({round, z, p, j});
           has_sent[static_cast<std::size_t>(z)] = 1;
-          at(z, j) = kSent, at(p, j) = kPending;
+          at(z, j) = kSent;
+          at(p, j) = kPending;
           return;
         }
       }
@@ -73,7 +74,10 @@ void plan_plain(const Problem& problem, const Emit& emit) {
           next = std::min(next, time(p));
       if (next != INT64_MAX) rounds = std::max<std::int64_t>(1, (next - time(group.front())) / d);
     }
-    for (const Rank p : group) time(p) += rounds * d, took_part[static_cast<std::size_t>(p)] = 1;
+    for (const Rank p : group) {
+      time(p) += rounds * d;
+      took_part[static_cast<std::size_t>(p)] = 1;
+    }
     round += rounds;
   }
 }

@@ -43,12 +43,17 @@ class Tree {
     for (const Rank r : group_) {
       const std::size_t at = leaves_ + static_cast<std::size_t>(places_.from(head, r));
       leaf_[static_cast<std::size_t>(r)] = at;
-      low = std::min(low, at), high = std::max(high, at);
+      low = std::min(low, at);
+      high = std::max(high, at);
       for (std::size_t v = 0; v < width(); ++v) node(at)[v] = column(r)[v];
       sent_[static_cast<std::size_t>(r)] = 0;
     }
-    low = std::min(low, low_), high = std::max(high, high_);  // what has been left is cleared on the way
-    if (!group_.empty()) low_ = leaf(group_.front()), high_ = leaf(group_.back());
+    low = std::min(low, low_);
+    high = std::max(high, high_);  // what has been left is cleared on the way
+    if (!group_.empty()) {
+      low_ = leaf(group_.front());
+      high_ = leaf(group_.back());
+    }
     for (low /= 2, high /= 2; high > 0; low /= 2, high /= 2)
       for (std::size_t i = std::max<std::size_t>(low, 1); i <= high; ++i)
         for (std::size_t v = 0; v < width(); ++v) node(i)[v] = node(2 * i)[v] | node(2 * i + 1)[v];
