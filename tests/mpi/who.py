@@ -117,7 +117,7 @@ def planted(make, *words):
 
 
 # A real file of a process that has ended since. Rank and ranks follow the magic and the version.
-job = subprocess.Popen([a.cli, "run", "--output", folder / "planted.json", "--", "-n", "2", pathlib.Path(a.bin) / "hang", "none", "200000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+job = subprocess.Popen([a.cli, "run", "--output", folder / "planted.json", "--", "-n", "2", pathlib.Path(a.bin) / "hang", "none", "100000000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 real = b""
 try:
     while job.poll() is None and not real:
