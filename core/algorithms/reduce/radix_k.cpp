@@ -22,11 +22,10 @@ std::vector<int> group_sizes(int ranks) {
   // ms.
   constexpr int kMostPerGroup = 8;
   std::vector<int> out;
-  const auto take = [&](int k) {
+  for (int k = kMostPerGroup; k >= 2; --k)
     for (; ranks % k == 0; ranks /= k) out.push_back(k);
-  };
-  for (int k = kMostPerGroup; k >= 2; --k) take(k);
-  for (int k = kMostPerGroup + 1; ranks > 1; ++k) take(k);
+  for (int k = kMostPerGroup + 1; ranks > 1; ++k)
+    for (; ranks % k == 0; ranks /= k) out.push_back(k);
   return out;
 }
 
