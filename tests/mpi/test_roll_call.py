@@ -176,7 +176,11 @@ def below(pid):
 
 
 def connections(pid):
-    return sum(1 for f in pathlib.Path(f"/proc/{pid}/fd").iterdir() if os.path.islink(f) and os.readlink(f).startswith("socket:"))
+    count = 0
+    for file in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            count += os.readlink(file).startswith("socket:")
+    return count
 
 
 def runs(pid):
@@ -190,10 +194,12 @@ def test_job_ends_if_latecomer_run_is_killed_while_ranks_wait(tmp_path):
     words = [a.cli, "run", "--policy", policy(600), "--output", tmp_path / "killed.json", "--", "-n", 2, *program, ":", "-n", 1, *without_preload]
     environment = dict(os.environ, LD_PRELOAD=f"{service}{support}", NAME_SERVICE="refuses")
     job = subprocess.Popen(list(map(str, words)), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    waiting = until(lambda: connections(job.pid) >= 3 and len(below(job.pid)) >= 4)
-    pids, sockets = below(job.pid), connections(job.pid)
-    job.kill()
-    job.wait()
+    try:
+        waiting = until(lambda: connections(job.pid) >= 3 and len(below(job.pid)) >= 4)
+        pids, sockets = below(job.pid), connections(job.pid)
+    finally:
+        job.kill()
+        job.wait()
     until(lambda: not any(map(runs, pids)))
     left = [pid for pid in pids if runs(pid)]
     for pid in left:
