@@ -37,6 +37,8 @@ for path in sources:
     # A share that is no Share may exceed 100%.
     if part == "profiles" and re.search(r'%%|[^\w ]"%["\\]', re.sub(r'90%% below|less than 0.1%%|"%%"|%j, %u, %h, %p and %%|//.*', "", text)) and name.name != "share.hpp":
         problems.append(f"{name}: only Share writes per cent")
+    if "PMPI_Abort(" in text and name.name != "end_job.cpp":
+        problems.append(f"{name}: end_job() ends a job")
     # Programs that were written for RBC get <iostream> from its header.
     if part == "shim" and "<iostream>" in text and name.name != "rbc.hpp":
         problems.append(f"{name}: no iostream in the shim")

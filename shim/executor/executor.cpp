@@ -13,6 +13,7 @@
 #include "shim/executor/irregular.hpp"
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
+#include "shim/mpi/end_job.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -41,7 +42,7 @@ void spend_reserve() noexcept {
 
 void no_memory_left(const char* purpose) noexcept {
   warn("no memory is left for %s, and other ranks rely on this one: the job ends", purpose);
-  PMPI_Abort(job().comm, MPI_ERR_NO_MEM);
+  end_job(job().comm, MPI_ERR_NO_MEM);
 }
 
 Executor::Executor() {
@@ -173,7 +174,7 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
                   const Operands& raw, core::Bytes block, Nanoseconds arrival, Forecast& forecast) try {
   if (std::exchange(runs_, true)) {
     warn("an operator left a collective by a jump, and other ranks need its messages: the job ends");
-    PMPI_Abort(job().comm, MPI_ERR_OTHER);
+    end_job(job().comm, MPI_ERR_OTHER);
   }
   const Operands given = with_in_place(signature, state.rank, raw);
   std::optional<OwnPattern> own;

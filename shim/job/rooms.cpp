@@ -22,6 +22,7 @@
 #include "shim/job/names.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
+#include "shim/mpi/end_job.hpp"
 #include "shim/mpi/entry.hpp"
 
 namespace latecomer::shim {
@@ -153,7 +154,7 @@ bool meet_in_rooms(int rank, int size, double timeout_s) {
   const Room::State heard = room->hear();
   if (heard == Room::State::whole) {
     warn("a rank of this host ended in the roll call, and the ranks may have heard different answers: the job ends");
-    PMPI_Abort(MPI_COMM_WORLD, MPI_ERR_OTHER);
+    end_job(MPI_COMM_WORLD, MPI_ERR_OTHER);
   }
   return heard == Room::State::yes;
 }

@@ -18,6 +18,7 @@
 #include "profiles/base/roll_call.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
+#include "shim/mpi/end_job.hpp"
 #include "shim/mpi/entry.hpp"
 
 namespace latecomer::shim {
@@ -110,7 +111,7 @@ RunAnswer ask_run(int rank, int size, Nanoseconds deadline) {
     line = hear(run, 0);
     if (line.empty()) {
       warn("latecomer run ended in the roll call, and the ranks may have heard different answers: the job ends");
-      PMPI_Abort(MPI_COMM_WORLD, MPI_ERR_OTHER);
+      end_job(MPI_COMM_WORLD, MPI_ERR_OTHER);
     }
   } else if (line.empty()) {
     // Leave. All others then hear no, and this rank may still hear why.

@@ -17,6 +17,7 @@
 #include "shim/job/parts.hpp"
 #include "shim/live/live.hpp"
 #include "shim/log.hpp"
+#include "shim/mpi/end_job.hpp"
 #include "shim/sites/sites.hpp"
 #include "shim/waiting/courteous.hpp"
 
@@ -88,7 +89,7 @@ void give_up(const char* why) noexcept {
   ended_at_start = true;
   if (job().comm == MPI_COMM_NULL) return warn("this rank is not observed: %s", why);
   warn("the other ranks wait for this one at the start, and it cannot go on (%s): the job ends", why);
-  PMPI_Abort(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
+  end_job(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
 }
 
 }  // namespace
