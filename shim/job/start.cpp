@@ -159,6 +159,7 @@ void start_job() noexcept try {
       j.mine.sample.start(size), world->sample = &j.mine.sample;
     world->member.remember(j.history.plan);
     take_place(*world);
+    greet_neighbours();
     expect_mail_at_end();
   }
   j.world_state = world;
