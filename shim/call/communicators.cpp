@@ -13,7 +13,6 @@
 #include "shim/exchange/exchange.hpp"
 #include "shim/executor/executor.hpp"
 #include "shim/guard.hpp"
-#include "shim/mpi/level.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -63,44 +62,6 @@ void end_state(CommState* state) {
     if (state->next) state->next->previous = state->previous;
   }
   delete state;
-}
-
-/// The scope of MPI_Comm_free and MPI_Comm_disconnect.
-class Freeing {
- public:
-  explicit Freeing(MPI_Comm* comm) : handle_(comm), comm_(*comm) {
-    const auto note = [&] {
-      const JobLock lock;
-      job().freed.push_back({comm_, pthread_self()});
-    };
-    if (!attempt([&] { with_reserve(note); }) && job().together) no_memory_left("the end of a communicator");
-  }
-  ~Freeing() {
-    CommState* state = nullptr;
-    {
-      const JobLock lock;
-      if (const Job::Freed* const found = freed_here(comm_)) state = found->state;
-      std::erase_if(job().freed, [&](const Job::Freed& one) {
-        return one.comm == comm_ && pthread_equal(one.thread, pthread_self());
-      });
-    }
-    if (!state) return;
-    // A delete function may refuse, or throw an exception: then the communicator lives on.
-    if (*handle_ == MPI_COMM_NULL || PMPI_Comm_set_attr(comm_, job().keyval, state) != MPI_SUCCESS) end_state(state);
-  }
-  Freeing(const Freeing&) = delete;
-  Freeing& operator=(const Freeing&) = delete;
-
- private:
-  MPI_Comm* handle_;
-  MPI_Comm comm_;
-};
-
-template <typename Free>
-int free_communicator(MPI_Comm* comm, Free free) {
-  if (!active.load(std::memory_order_acquire) || !comm || *comm == MPI_COMM_NULL) return free();
-  const Freeing freeing(comm);
-  return free();
 }
 
 /// Puts the state into an attribute, or for a communicator that this thread frees into `freed`.
@@ -153,19 +114,26 @@ CommState* state_of_any(MPI_Comm comm) {
   return state;
 }
 
-#define LATECOMER_FREES(symbol)                            \
-  LATECOMER_LEVELS(int, symbol, (MPI_Comm * comm), (comm), \
-                   { return free_communicator(comm, [&] { return NEXT(comm); }); })
-LATECOMER_FREES(MPI_Comm_free)
-LATECOMER_FREES(MPI_Comm_disconnect)
-#ifndef OPEN_MPI
-// MPICH's mpi_f08 binding calls these directly.
-LATECOMER_ENTRY(int, PMPI_Comm_free, (MPI_Comm * comm)) {
-  return free_communicator(comm, [&] { return next::PMPI_Comm_free(comm); });
+Freeing::Freeing(MPI_Comm* comm) : handle_(comm), comm_(*comm) {
+  const auto note = [&] {
+    const JobLock lock;
+    job().freed.push_back({comm_, pthread_self()});
+  };
+  if (!attempt([&] { with_reserve(note); }) && job().together) no_memory_left("the end of a communicator");
 }
-LATECOMER_ENTRY(int, PMPI_Comm_disconnect, (MPI_Comm * comm)) {
-  return free_communicator(comm, [&] { return next::PMPI_Comm_disconnect(comm); });
+
+Freeing::~Freeing() {
+  CommState* state = nullptr;
+  {
+    const JobLock lock;
+    if (const Job::Freed* const found = freed_here(comm_)) state = found->state;
+    std::erase_if(job().freed, [&](const Job::Freed& one) {
+      return one.comm == comm_ && pthread_equal(one.thread, pthread_self());
+    });
+  }
+  if (!state) return;
+  // A delete function may refuse, or throw an exception: then the communicator lives on.
+  if (*handle_ == MPI_COMM_NULL || PMPI_Comm_set_attr(comm_, job().keyval, state) != MPI_SUCCESS) end_state(state);
 }
-#endif
 
 }  // namespace latecomer::shim

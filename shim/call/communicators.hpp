@@ -18,4 +18,25 @@ inline CommState* state_of(MPI_Comm comm) {
 /// The attribute's delete function: ends the state of a communicator that no call frees now.
 int on_communicator_end(MPI_Comm, int, void* attribute, void*);
 
+/// The scope of MPI_Comm_free and MPI_Comm_disconnect.
+class Freeing {
+ public:
+  explicit Freeing(MPI_Comm* comm);
+  ~Freeing();
+  Freeing(const Freeing&) = delete;
+  Freeing& operator=(const Freeing&) = delete;
+
+ private:
+  MPI_Comm* handle_;
+  MPI_Comm comm_;
+};
+
+/// `native` frees the communicator.
+template <typename Native>
+int free_communicator(MPI_Comm* comm, Native native) {
+  if (!active.load(std::memory_order_acquire) || !comm || *comm == MPI_COMM_NULL) return native();
+  const Freeing freeing(comm);
+  return native();
+}
+
 }  // namespace latecomer::shim

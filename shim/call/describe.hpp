@@ -40,7 +40,7 @@ struct Call {
   Operands operands;
 };
 
-/// Fills U(n) from the arguments of one call; see collectives.def.
+/// Fills U(n) from the arguments of one call; see shim/front/functions.def.
 class Describe {
  public:
   explicit Describe(Call& call)

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "shim/job/parts.hpp"
+#include "shim/job/entries.hpp"
 #include "shim/mpi/entry.hpp"
 #include "shim/sites/sites.hpp"
 

@@ -219,10 +219,4 @@ void start_job() noexcept;
 void start_session(MPI_Session session) noexcept;
 #endif
 
-// entries.cpp
-
-/// The functions of latecomer.h, behind the front.
-void say_edge(double fraction);
-int flush();
-
 }  // namespace latecomer::shim

@@ -2,7 +2,7 @@
 // The one way the shim sees MPI. The library refers to no MPI symbol. With strong references, children without MPI fail
 // to start under LD_BIND_NOW=1 (measured). Weak ones stay null when the program brings MPI with
 // dlopen(RTLD_LOCAL), as Python's extension modules do. family.cpp takes the functions from the front.
-// This file lists every PMPI function that the shim calls, except the non-blocking forms that wrap.cpp lists.
+// This file lists every PMPI function that the shim calls, except those that are the next definition of a handler.
 #pragma once
 
 #include <mpi.h>
@@ -14,7 +14,6 @@
 #include "shim/mpi/open_mpi.hpp"
 #endif
 
-// Every PMPI function that the shim calls, beside the non-blocking forms that wrap.cpp lists for itself.
 // clang-format indents every line of rows further than the line before.
 // clang-format off
 #define LATECOMER_PMPI(ROW) \
