@@ -125,9 +125,11 @@ class Measurement {
       for (int i = 0; i < pairs; ++i) values.add(all[i].*field);
       return values.median();
     };
-    out.alpha_ns = of(&Figures::alpha), out.beta_ns_per_byte = of(&Figures::beta),
+    out.alpha_ns = of(&Figures::alpha);
+    out.beta_ns_per_byte = of(&Figures::beta);
     out.overhead_ns = of(&Figures::overhead);
-    out.latency_ns = of(&Figures::latency), out.rendezvous_latency_ns = of(&Figures::rendezvous);
+    out.latency_ns = of(&Figures::latency);
+    out.rendezvous_latency_ns = of(&Figures::rendezvous);
     out.eager_bytes = static_cast<core::Bytes>(of(&Figures::eager_bytes));
     out.half_duplex = of(&Figures::turns) > 0.5;
     local(out);
@@ -216,7 +218,10 @@ class Measurement {
   T agreed(T value) {
     std::memcpy(buffer_.data(), &value, sizeof value);
     if (rank_ == 0) send(sizeof value, 4);
-    else receive(sizeof value, 4), std::memcpy(&value, other_.data(), sizeof value);
+    else {
+      receive(sizeof value, 4);
+      std::memcpy(&value, other_.data(), sizeof value);
+    }
     return value;
   }
 
@@ -258,8 +263,13 @@ class Measurement {
     Times ns;
     for (int i = -2; i < std::max(kLeastRounds, rounds / effort_.hurry); ++i) {
       const double begin = now_ns();
-      if (rank_ == 0) send(bytes, 1), receive(bytes, 2);
-      else receive(bytes, 1), send(bytes, 2);
+      if (rank_ == 0) {
+        send(bytes, 1);
+        receive(bytes, 2);
+      } else {
+        receive(bytes, 1);
+        send(bytes, 2);
+      }
       if (i >= 0) ns.add((now_ns() - begin) / 2);
     }
     const double out = ns.median();
@@ -282,14 +292,20 @@ class Measurement {
   }
   /// Both ranks of the pair leave at about the same time.
   void meet() {
-    if (rank_ == 0) send(0, 8), receive(0, 8);
-    else receive(0, 8), send(0, 8);
+    if (rank_ == 0) {
+      send(0, 8);
+      receive(0, 8);
+    } else {
+      receive(0, 8);
+      send(0, 8);
+    }
   }
   void exchange(int bytes) {
     MPI_Request out = MPI_REQUEST_NULL, in = MPI_REQUEST_NULL;
     Mpi::irecv(other_.data(), bytes, peer_, kTag + 9, comm_, &in);
     Mpi::isend(buffer_.data(), bytes, peer_, kTag + 9, comm_, &out);
-    finish(in), finish(out);
+    finish(in);
+    finish(out);
   }
 
   /// Whether two messages of that size to each other take turns. `one`: the time of one. The partner posts its two a
@@ -414,7 +430,8 @@ class Measurement {
       std::memcpy(b, a, 4 * kFloats);
       copies.add((now_ns() - begin) / (4.0 * kFloats));
     }
-    out.gamma_ns_per_byte = gammas.median(), out.copy_ns_per_byte = copies.median();
+    out.gamma_ns_per_byte = gammas.median();
+    out.copy_ns_per_byte = copies.median();
   }
 
   static constexpr int kTag = 4064;  // in the context of MPI_COMM_WORLD, beyond the channels of shim/tags.hpp

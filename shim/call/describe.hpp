@@ -141,7 +141,8 @@ class Describe {
     } else if (counts) {
       MPI_Count all = 0;
       for (int r = 0; r < size(); ++r) all += counts[r];
-      call_.all_blocks = bytes_of(all, all_type, 1), call_.block = bytes_of(counts[state_.rank], all_type, 1);
+      call_.all_blocks = bytes_of(all, all_type, 1);
+      call_.block = bytes_of(counts[state_.rank], all_type, 1);
     }
   }
   static core::Bytes bytes_of(MPI_Count count, MPI_Datatype type, int times);

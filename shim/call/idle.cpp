@@ -47,16 +47,21 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   if (site.address != address || site.local != local)
     replace(site, {.address = address, .local = local, .op = op, .id = id});
   const auto [type, size] = Describe::known_type();
-  idle.type = type, idle.type_size = size;
+  idle.type = type;
+  idle.type_size = size;
   idle.op = Describe::accepted_for(type);
-  idle.comm = state.comm, idle.size = state.size;
-  idle.state = &state, idle.granted = idle.left = left, idle.first = state.member.sequence().next_number();
+  idle.comm = state.comm;
+  idle.size = state.size;
+  idle.state = &state;
+  idle.granted = idle.left = left;
+  idle.first = state.member.sequence().next_number();
 }
 
 void idle_stop() {
   if (!idle.state) return;
   idle.state->member.pass(static_cast<std::uint64_t>(idle.granted - idle.left));
-  idle.state = nullptr, idle.left = 0;
+  idle.state = nullptr;
+  idle.left = 0;
 }
 
 void idle_drain() {

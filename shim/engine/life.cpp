@@ -24,7 +24,10 @@ Engine::Engine(MPI_Comm comm, int ranks, core::Bytes bound)
   // The program's threads handle the signals: this thread blocks all.
   struct BlockSignals {
     sigset_t all, before;
-    BlockSignals() { sigfillset(&all), pthread_sigmask(SIG_SETMASK, &all, &before); }
+    BlockSignals() {
+      sigfillset(&all);
+      pthread_sigmask(SIG_SETMASK, &all, &before);
+    }
     ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
   } const blocked;
   thread_ = std::thread([this] { loop(); });

@@ -63,7 +63,10 @@ class Engine {
     core::Bytes scratch_bytes() const { return static_cast<core::Bytes>(program->scratch * key.element_bytes); }
     void before_message(Rank peer) override {
       char& known = told[static_cast<std::size_t>(peer)];
-      if (!known) known = 1, engine->send_notice(*this, peer);
+      if (!known) {
+        known = 1;
+        engine->send_notice(*this, peer);
+      }
     }
   };
   struct Kept {

@@ -26,7 +26,8 @@ void Engine::plan(Watched& watched, const core::Plan& plan, std::uint64_t hash) 
       if (e.edge != 0) own = &e;
   if (own) edges_.expect(watched, offsets_of(plan, own->pattern));
   const std::lock_guard lock(mutex_);
-  watched.plan = std::move(copy), watched.plan_hash = hash;
+  watched.plan = std::move(copy);
+  watched.plan_hash = hash;
   if (own) kick();
 }
 
@@ -55,15 +56,19 @@ void Engine::greet(std::span<const Rank> world) {
 EngineFigures Engine::figures() {
   const std::lock_guard lock(mutex_);
   EngineFigures out = figures_;
-  out.patterns = edges_.patterns(), out.edge_messages = edges_.messages();
+  out.patterns = edges_.patterns();
+  out.edge_messages = edges_.messages();
   return out;
 }
 
 void watch(CommState& state) {
   if (!engine || !state.usable() || state.size < 2) return;
   auto watched = std::make_shared<Watched>();
-  watched->identity = state.identity, watched->context = state.context, watched->size = state.size,
-  watched->rank = state.rank, watched->world = state.world;
+  watched->identity = state.identity;
+  watched->context = state.context;
+  watched->size = state.size;
+  watched->rank = state.rank;
+  watched->world = state.world;
   watched->begun = watched->posted = state.member.sequence().next_number();
   state.watched = watched;
   engine->watch(std::move(watched));

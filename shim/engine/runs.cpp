@@ -64,10 +64,15 @@ std::unique_ptr<Engine::Run> Engine::make(const std::shared_ptr<Watched>& watche
                                           const ScheduleKey& key, const core::Plan* plan, std::uint64_t plan_hash,
                                           const core::Pattern* own, bool scratch) {
   std::unique_ptr<Run> run;
-  if (!idle_.empty()) run = std::move(idle_.back()), idle_.pop_back();
-  else run = std::make_unique<Run>();
+  if (!idle_.empty()) {
+    run = std::move(idle_.back());
+    idle_.pop_back();
+  } else run = std::make_unique<Run>();
   run->engine = this;
-  run->watched = watched, run->n = n, run->key = key, run->plan_hash = key.pattern < 0 && !own ? 0 : plan_hash;
+  run->watched = watched;
+  run->n = n;
+  run->key = key;
+  run->plan_hash = key.pattern < 0 && !own ? 0 : plan_hash;
   run->left = run->early = false;
   run->program = nullptr;
   if (own) run->program = build_schedule(watched->rank, watched->world, key, *own);

@@ -47,7 +47,12 @@ void hear_early(CommState& state) try {
 void meet(CommState& state, bool waits) try {
   if (!state.usable()) return;
   const Guard program(Layer::program);  // its error handler
-  const auto receive = [&] { return with_reserve([&] { return exchange_mail(), receive_announcement(state); }); };
+  const auto receive = [&] {
+    return with_reserve([&] {
+      exchange_mail();
+      return receive_announcement(state);
+    });
+  };
   int all = receive();
   const MPI_Comm members = &state == job().world_state ? job().comm : state.comm;
   if (!waits) {

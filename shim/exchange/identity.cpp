@@ -127,7 +127,8 @@ void identify(CommState& state, bool waits) {
       const std::lock_guard lock(j.context_mutex);
       if (mine) j.offering = false;
       j.agreeing.erase(number);
-      state.broken = true, state.context = kContexts;
+      state.broken = true;
+      state.context = kContexts;
       return;
     }
     number = serial;

@@ -18,8 +18,10 @@ void learn(Leadership& lead, std::uint64_t n, const profiles::CallDigest& digest
            const profiles::CallSampled& sampled) {
   if (!lead.learner) return;
   const LearnerLock lock(lead);
-  while (!lead.waiting.empty() && lead.waiting.front().first + lead.waiting.front().second.size() <= n)
-    lead.spare.swap(lead.waiting.front().second), lead.waiting.erase(lead.waiting.begin());
+  while (!lead.waiting.empty() && lead.waiting.front().first + lead.waiting.front().second.size() <= n) {
+    lead.spare.swap(lead.waiting.front().second);
+    lead.waiting.erase(lead.waiting.begin());
+  }
   if (lead.waiting.empty() || n < lead.waiting.front().first) return;
   core::CallSeen call;
   call.n = n;
@@ -28,15 +30,17 @@ void learn(Leadership& lead, std::uint64_t n, const profiles::CallDigest& digest
   call.divergent = digest.divergent;
   call.algorithm = static_cast<int>(digest.algorithm) - 1;
   call.edge = 2 * digest.said >= digest.ranks;
-  call.imbalance = digest.last - digest.first, call.arrived = digest.last;
+  call.imbalance = digest.last - digest.first;
+  call.arrived = digest.last;
   call.last = facts.latest;
   lead.offsets.clear();
   for (const Nanoseconds arrival : sampled.arrivals) lead.offsets.push_back(arrival - digest.first);
   call.offsets = lead.offsets;
   if (!sampled.blocks.empty() && std::ranges::min(sampled.blocks) >= 0) call.sizes = sampled.blocks;
-  if (digest.complete)
-    call.after_last = std::max<Nanoseconds>(digest.exit - digest.last, 0),
+  if (digest.complete) {
+    call.after_last = std::max<Nanoseconds>(digest.exit - digest.last, 0);
     call.mean_elapsed = static_cast<double>(digest.elapsed) / digest.ranks;
+  }
   lead.learner->see(call);
 }
 

@@ -25,8 +25,10 @@ namespace {
 /// Takes the log of the epoch that ends before call `next`, and starts a new one.
 std::vector<profiles::CallRecord> take_log(CommState& state, std::uint64_t next) {
   const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
-  if (state.log_missed > 0)
-    warn("a log was full, or had no memory: %u calls have no arrival patterns", state.log_missed), state.log_missed = 0;
+  if (state.log_missed > 0) {
+    warn("a log was full, or had no memory: %u calls have no arrival patterns", state.log_missed);
+    state.log_missed = 0;
+  }
   state.logged_from = next;
   return std::exchange(state.log, std::exchange(state.spare, {}));
 }

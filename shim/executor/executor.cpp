@@ -69,7 +69,9 @@ Compiled& Executor::compiled(CommState& state, const ScheduleKey& key) {
 
 ScheduleKey Executor::key_of(ScheduleKey shape, const core::Decision& decision) {
   shape.algorithm = decision.algorithm;
-  shape.segments = decision.segments, shape.pattern = decision.pattern, shape.sizes = decision.sizes,
+  shape.segments = decision.segments;
+  shape.pattern = decision.pattern;
+  shape.sizes = decision.sizes;
   shape.overlap = decision.overlap;
   return shape;
 }
@@ -116,7 +118,8 @@ static bool carried_over(ScheduleKey key, const core::Plan& before, const core::
   if (!same(before.patterns, key.pattern, after.patterns, wanted.pattern) ||
       !same(before.sizes, key.sizes, after.sizes, wanted.sizes))
     return false;
-  key.pattern = wanted.pattern, key.sizes = wanted.sizes;
+  key.pattern = wanted.pattern;
+  key.sizes = wanted.sizes;
   return key == wanted;
 }
 
@@ -229,7 +232,8 @@ int Executor::run_movement(CommState& state, std::uint64_t n, const ScheduleKey&
   if (failure == MPI_SUCCESS) {
     bytes.emplace(key.call(state.size), state.rank, job().comm, given, staged_);
     failure = bytes->rc();
-    plain.send = bytes->input(), plain.recv = bytes->output();
+    plain.send = bytes->input();
+    plain.recv = bytes->output();
   }
   const int rc = key.algorithm->background && state.watched
                      ? run_with_engine(state, n, key, plain, own, failure)

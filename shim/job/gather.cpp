@@ -43,7 +43,10 @@ bool write_whole(Job& j, profiles::Merged& all) {
   const auto result = profiles::write_profile_file(j.output, j.replaces, [&](const profiles::Sink& sink) {
     profiles::write_profile(all, sink, &never_ran, name_frames);
   });
-  if (result) j.written = *result, j.wrote = now() - begin;
+  if (result) {
+    j.written = *result;
+    j.wrote = now() - begin;
+  }
   std::string lines;
   for (const std::string& line : never_ran) lines += (lines.empty() ? "" : "; ") + line;
   if (!lines.empty()) warn("a rule's algorithm never ran: %s", lines.c_str());
@@ -209,7 +212,10 @@ std::optional<bool> receive_part(const Job& j, Part& all) {
   const auto size = static_cast<std::size_t>(offer.bytes);
   heard.come = 0;
   // Merging takes less than twice the part. What is merged in half would be wrong, so look ahead.
-  Outcome done = attempt([&] { part_bytes().resize(size), need_memory(4 * size); });
+  Outcome done = attempt([&] {
+    part_bytes().resize(size);
+    need_memory(4 * size);
+  });
   if (!send_value(rank, Mail::answer, done ? 1LL : 0LL)) return {};
   if (done && !wait_until([&] { return heard.come == size; })) return {};
   ++taken.messages;
@@ -231,7 +237,10 @@ std::optional<bool> receive_part(const Job& j, Part& all) {
   if (done) return good;
   warn("no part of rank %d%s: %s", rank, merging ? ", or of those before" : "", done.why);
   // What is merged in half is wrong.
-  if (merging) all.reset(), add_own(j, all);
+  if (merging) {
+    all.reset();
+    add_own(j, all);
+  }
   return false;
 }
 
@@ -310,7 +319,11 @@ Gathered gather_profile(Job& j) noexcept {
   try_patterns([&] {
     settle_trees();
     need_memory(kForDecisions);
-    for (CommState* s = j.states; s; s = s->next) note_outcome(*s), retain_log(*s), s->log.clear();
+    for (CommState* s = j.states; s; s = s->next) {
+      note_outcome(*s);
+      retain_log(*s);
+      s->log.clear();
+    }
     retain_open_logs();
   });
   say(2, "trees of communicators that are gone: %zu", trees_left());

@@ -30,11 +30,17 @@ void share_history(Job& j) {
       use.why_not = file.empty() ? "it does not exist yet" : "it cannot be read";
       if (file.empty()) return;
       auto read = profiles::read_history(file, profiles::setup_of(j.mine.job, j.hosts));
-      if (read) j.history = std::move(*read), use.why_not = j.history.why_not;
-      else warn("%s", read.error().c_str());
+      if (read) {
+        j.history = std::move(*read);
+        use.why_not = j.history.why_not;
+      } else warn("%s", read.error().c_str());
       bytes = j.history.plan.serialize();
     });
-    if (!done) warn("history: '%s': %s", file.c_str(), done.why), j.history = {}, bytes.clear();
+    if (!done) {
+      warn("history: '%s': %s", file.c_str(), done.why);
+      j.history = {};
+      bytes.clear();
+    }
     if (!use.why_not.empty()) say(1, "no plan of '%s' is used: %s", use.file.c_str(), use.why_not.c_str());
   }
   share(j, bytes);

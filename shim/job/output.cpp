@@ -83,9 +83,12 @@ std::uint64_t job_signature() {
 }
 
 void identify_job(Job& j) {
-  j.id.id = job_id(), j.id.start = j.mine.job.start, j.id.host = j.mine.host;
+  j.id.id = job_id();
+  j.id.start = j.mine.job.start;
+  j.id.host = j.mine.host;
   const std::string& claim = j.environment.claim;
-  j.replaces = claim.find(":replace") != std::string::npos, j.loss_said = claim.find(":said") != std::string::npos;
+  j.replaces = claim.find(":replace") != std::string::npos;
+  j.loss_said = claim.find(":said") != std::string::npos;
   j.id.key = std::strtoull(claim.c_str(), nullptr, 16);
   if (j.id.key != 0) return;
   j.id.key = job_signature() | 1;
@@ -105,14 +108,16 @@ void share_output(Job& j) {
   }
   share(j, chosen);
   PMPI_Bcast(&j.id.key, 1, MPI_UINT64_T, 0, j.comm);
-  j.output = chosen.substr(1), j.mine.job_key = j.id.key;
+  j.output = chosen.substr(1);
+  j.mine.job_key = j.id.key;
   if (chosen.starts_with('+') && j.policy.spool) j.spool.begin(j.output + ".parts", j.rank, j.id);
 }
 
 void choose_output_alone(Job& j, const std::string& suffix) {
   if (j.spool.begun() || j.mine.job_key != 0) return;
   if (!suffix.empty()) j.id.key = core::mix64(j.id.key ^ core::fnv1a(suffix)) | 1;
-  j.output = output_path(j) + suffix, j.mine.job_key = j.id.key;
+  j.output = output_path(j) + suffix;
+  j.mine.job_key = j.id.key;
   if (take(j, profiles::claim_output(j.output, j.id, profiles::kJobClaim, false, true)))
     j.spool.begin(j.output + ".parts", j.rank, j.id);
 }

@@ -86,7 +86,10 @@ OwnPolicy::OwnPolicy(const std::string& given) {
   const auto read = inlined ? core::Result<std::string>(given) : core::read_file(given);
   good = static_cast<bool>(read);
   if (!read) error = read.error();
-  else text = *read, report = core::parse_policy(text);
+  else {
+    text = *read;
+    report = core::parse_policy(text);
+  }
 }
 
 void share_policy(Job& j) {

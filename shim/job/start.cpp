@@ -136,7 +136,10 @@ void start_job() noexcept try {
     j.rooted_waits = j.announces && j.policy.exchange == core::Exchange::epoch &&
                      j.policy.rooted_waits.value_or(!j.policy.rules.empty());
     if (j.policy.mode == core::Mode::apply) note_forced_rules(j);
-    if (j.policy.record_arrivals) j.mine.job.record_arrivals = true, j.mine.patterns.record_arrivals();
+    if (j.policy.record_arrivals) {
+      j.mine.job.record_arrivals = true;
+      j.mine.patterns.record_arrivals();
+    }
     const int depth = j.policy.sites_depth, callers = j.policy.sites_callers;
     constexpr int kFrames = 4;  // by default: what an overhead of 100 ns per call allows (docs/results/overhead.md)
     sites_depth(depth, callers < 0 ? std::max(0, kFrames - depth) : callers, j.policy.sites_python,
@@ -155,8 +158,10 @@ void start_job() noexcept try {
     world->context = kWorldContext;
     world->identity = profiles::kWorldIdentity;
     if (j.announces && j.policy.exchange == core::Exchange::epoch) world->member.begin_early();
-    if (j.policy.mode == core::Mode::observe && j.policy.record_sample)
-      j.mine.sample.start(size), world->sample = &j.mine.sample;
+    if (j.policy.mode == core::Mode::observe && j.policy.record_sample) {
+      j.mine.sample.start(size);
+      world->sample = &j.mine.sample;
+    }
     world->member.remember(j.history.plan);
     take_place(*world);
     expect_mail_at_end();
@@ -189,7 +194,10 @@ bool start_late() noexcept try {
   int rank = 0, size = 1;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   PMPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (!begin_observing(j, rank, size)) return ended_at_start = true, false;
+  if (!begin_observing(j, rank, size)) {
+    ended_at_start = true;
+    return false;
+  }
   began = true;
   j.threads = true;  // the level is unknown
   PMPI_Comm_group(MPI_COMM_WORLD, &j.world_group);
@@ -199,7 +207,8 @@ bool start_late() noexcept try {
   active.store(true, std::memory_order_release);
   return true;
 } catch (const std::exception& e) {
-  return give_up(e.what()), false;
+  give_up(e.what());
+  return false;
 }
 
 #if MPI_VERSION >= 4

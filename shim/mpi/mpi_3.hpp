@@ -140,7 +140,10 @@ inline int PMPI_Type_get_envelope_c(MPI_Datatype type, MPI_Count* integers, MPI_
                                     MPI_Count* types, int* combiner) {
   int n[3] = {};
   const int rc = PMPI_Type_get_envelope(type, &n[0], &n[1], &n[2], combiner);
-  *integers = n[0], *addresses = n[1], *large = 0, *types = n[2];
+  *integers = n[0];
+  *addresses = n[1];
+  *large = 0;
+  *types = n[2];
   return rc;
 }
 inline int PMPI_Type_get_contents_c(MPI_Datatype type, MPI_Count integers, MPI_Count addresses, MPI_Count,

@@ -138,7 +138,10 @@ void survey_clocks(Clocks& c, Rank rank, const std::vector<Rank>& first_of) {
   Update mine{c.offset, c.uncertainty, c.looked_at_, c.drift_ppb_, c.looks};
   if (c.above >= 0) {
     receive_now(c.above, kUpdate, mine);
-    c.offset = mine.offset, c.uncertainty = mine.uncertainty, c.looked_at_ = mine.looked_at, c.looks = mine.looks;
+    c.offset = mine.offset;
+    c.uncertainty = mine.uncertainty;
+    c.looked_at_ = mine.looked_at;
+    c.looks = mine.looks;
   }
   // The largest part first: it has the longest way.
   for (auto to = c.below.rbegin(); to != c.below.rend(); ++to) send_now(*to, kUpdate, mine);
@@ -200,8 +203,11 @@ void hear_offset(Clocks& c) {
   bool heard = false;
   while (receive_if(c.above, kUpdate, update)) {
     heard = true;
-    c.offset = update.offset, c.uncertainty = update.uncertainty, c.looked_at_ = update.looked_at,
-    c.drift_ppb_ = update.drift_ppb, c.looks = update.looks;
+    c.offset = update.offset;
+    c.uncertainty = update.uncertainty;
+    c.looked_at_ = update.looked_at;
+    c.drift_ppb_ = update.drift_ppb;
+    c.looks = update.looks;
   }
   if (!heard) return;
   for (const Rank to : c.below) post_bytes(to, kUpdate, update);

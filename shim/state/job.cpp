@@ -46,7 +46,8 @@ void Job::keep_plan(std::string text) {
       else if (other == mine.plans.end() && !profiles::is_of_world(*plan)) other = plan;
     }
     if (gone == mine.plans.end()) gone = other != mine.plans.end() ? other : mine.plans.begin();
-    bytes -= gone->size(), mine.plans.erase(gone);
+    bytes -= gone->size();
+    mine.plans.erase(gone);
   }
   mine.plans.push_back(std::move(text));
 }
