@@ -29,6 +29,7 @@
 #include <span>
 
 #include "core/network/network.hpp"
+#include "shim/tags.hpp"
 
 namespace latecomer::shim {
 
@@ -202,14 +203,14 @@ class Measurement {
       if (!wait.again()) throw GivenUp();
     }
   }
-  void send(int bytes, int tag) {
+  void send(int bytes, Channel channel) {
     MPI_Request request = MPI_REQUEST_NULL;
-    Mpi::isend(buffer_.data(), bytes, peer_, kTag + tag, comm_, &request);
+    Mpi::isend(buffer_.data(), bytes, peer_, channel, comm_, &request);
     finish(request);
   }
-  void receive(int bytes, int tag) {
+  void receive(int bytes, Channel channel) {
     MPI_Request request = MPI_REQUEST_NULL;
-    Mpi::irecv(other_.data(), bytes, peer_, kTag + tag, comm_, &request);
+    Mpi::irecv(other_.data(), bytes, peer_, channel, comm_, &request);
     finish(request);
   }
 
@@ -217,9 +218,9 @@ class Measurement {
   template <typename T>
   T agreed(T value) {
     std::memcpy(buffer_.data(), &value, sizeof value);
-    if (rank_ == 0) send(sizeof value, 4);
+    if (rank_ == 0) send(sizeof value, kMeasureAgreedChannel);
     else {
-      receive(sizeof value, 4);
+      receive(sizeof value, kMeasureAgreedChannel);
       std::memcpy(&value, other_.data(), sizeof value);
     }
     return value;
@@ -264,11 +265,11 @@ class Measurement {
     for (int i = -2; i < std::max(kLeastRounds, rounds / effort_.hurry); ++i) {
       const double begin = now_ns();
       if (rank_ == 0) {
-        send(bytes, 1);
-        receive(bytes, 2);
+        send(bytes, kMeasureRequestChannel);
+        receive(bytes, kMeasureAnswerChannel);
       } else {
-        receive(bytes, 1);
-        send(bytes, 2);
+        receive(bytes, kMeasureRequestChannel);
+        send(bytes, kMeasureAnswerChannel);
       }
       if (i >= 0) ns.add((now_ns() - begin) / 2);
     }
@@ -293,17 +294,17 @@ class Measurement {
   /// Both ranks of the pair leave at about the same time.
   void meet() {
     if (rank_ == 0) {
-      send(0, 8);
-      receive(0, 8);
+      send(0, kMeasureMeetingChannel);
+      receive(0, kMeasureMeetingChannel);
     } else {
-      receive(0, 8);
-      send(0, 8);
+      receive(0, kMeasureMeetingChannel);
+      send(0, kMeasureMeetingChannel);
     }
   }
   void exchange(int bytes) {
     MPI_Request out = MPI_REQUEST_NULL, in = MPI_REQUEST_NULL;
-    Mpi::irecv(other_.data(), bytes, peer_, kTag + 9, comm_, &in);
-    Mpi::isend(buffer_.data(), bytes, peer_, kTag + 9, comm_, &out);
+    Mpi::irecv(other_.data(), bytes, peer_, kMeasureExchangeChannel, comm_, &in);
+    Mpi::isend(buffer_.data(), bytes, peer_, kMeasureExchangeChannel, comm_, &out);
     finish(in);
     finish(out);
   }
@@ -320,10 +321,10 @@ class Measurement {
       if (rank_ == 0) {
         exchange(bytes);
         ns.add(now_ns() - begin);
-        send(0, 10);
+        send(0, kMeasureTurnChannel);
       } else {
         MPI_Request later = MPI_REQUEST_NULL;
-        Mpi::irecv(other_.data(), 0, peer_, kTag + 10, comm_, &later);
+        Mpi::irecv(other_.data(), 0, peer_, kMeasureTurnChannel, comm_, &later);
         for (int done = 0; now_ns() < begin + one / 4;) Mpi::test(&later, &done);
         exchange(bytes);
         finish(later);
@@ -341,7 +342,7 @@ class Measurement {
     if (rank_ == 0) {
       MPI_Request request = MPI_REQUEST_NULL;
       const double begin = now_ns();
-      Mpi::isend(buffer_.data(), bytes, peer_, kTag + 3, comm_, &request);
+      Mpi::isend(buffer_.data(), bytes, peer_, kMeasureEagerChannel, comm_, &request);
       do Mpi::test(&request, &completed);
       while (!completed && now_ns() < begin + effort_.nap_ns / 3);
       if (!completed) finish(request);
@@ -349,7 +350,7 @@ class Measurement {
     } else {
       const timespec nap{0, static_cast<long>(effort_.nap_ns)};
       nanosleep(&nap, nullptr);
-      receive(bytes, 3);
+      receive(bytes, kMeasureEagerChannel);
     }
     return agreed(completed) != 0;
   }
@@ -374,18 +375,18 @@ class Measurement {
     std::fill_n(requests, kMessages, MPI_REQUEST_NULL);
     for (int round = 0; round < std::max(kLeastRounds, rounds / effort_.hurry); ++round) {
       if (rank_ == 0) {
-        receive(0, 5);
+        receive(0, kMeasureTrainBeginChannel);
         const double begin = now_ns();
-        for (auto& r : requests) Mpi::isend(buffer_.data(), 8, peer_, kTag + 6, comm_, &r);
+        for (auto& r : requests) Mpi::isend(buffer_.data(), 8, peer_, kMeasureTrainChannel, comm_, &r);
         cpu.add((now_ns() - begin) / kMessages);
         for (auto& r : requests) finish(r);
-        receive(0, 7);
+        receive(0, kMeasureTrainEndChannel);
         gap.add((now_ns() - begin) / kMessages);
       } else {
-        for (auto& r : requests) Mpi::irecv(other_.data(), 8, peer_, kTag + 6, comm_, &r);
-        send(0, 5);
+        for (auto& r : requests) Mpi::irecv(other_.data(), 8, peer_, kMeasureTrainChannel, comm_, &r);
+        send(0, kMeasureTrainBeginChannel);
         for (auto& r : requests) finish(r);
-        send(0, 7);
+        send(0, kMeasureTrainEndChannel);
       }
     }
     if (rank_ != 0) return;
@@ -434,7 +435,6 @@ class Measurement {
     out.copy_ns_per_byte = copies.median();
   }
 
-  static constexpr int kTag = 4064;  // in the context of MPI_COMM_WORLD, beyond the channels of shim/tags.hpp
   MPI_Comm comm_;
   int rank_, size_, peer_ = 0;
   std::span<const int> hosts_;
