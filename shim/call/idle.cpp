@@ -9,9 +9,7 @@
 
 namespace latecomer::shim {
 
-// Begins a page. This file is the first of the sources, so the other data that every call touches (entry.hpp) follow in
-// the same page.
-alignas(4096) LATECOMER_TOGETHER constinit Idle idle;
+LATECOMER_TOGETHER constinit Idle idle;
 
 namespace {
 /// Adds the counts of `site` to its profile entry, and replaces the site by `now`.

@@ -21,8 +21,8 @@ const char* own_build_ids();
 
 }  // namespace latecomer::shim
 
-// Keeps the code and data of every call together. A program's own data may have replaced them in the caches, and then
-// each further page and line costs time.
+// Keeps the data of every call together, from the beginning of a page (shim/touched.ld). A program's own data may have
+// replaced them in the caches, and then each further page and line costs time.
 #define LATECOMER_TOGETHER __attribute__((section("latecomer_touched")))
 #define LATECOMER_HIDDEN __attribute__((visibility("hidden"), used))
 
