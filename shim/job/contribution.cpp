@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Keeps this process's contribution to the profile (Job::mine) up to date.
+#include "shim/job/contribution.hpp"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +12,7 @@
 #include "shim/call/idle.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/exchange/exchange.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/job/hosts.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
 #include "shim/waiting/courteous.hpp"

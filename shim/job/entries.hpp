@@ -7,7 +7,9 @@
 #include <algorithm>
 
 #include "shim/engine/engine.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/job/snapshots.hpp"
+#include "shim/job/start.hpp"
+#include "shim/job/thread_level.hpp"
 
 namespace latecomer::shim {
 

@@ -2,6 +2,8 @@
 // Gathers the profile of all ranks at the end of the job, along the tree of core/agreement/tree.hpp. A rank merges the
 // parts of its children with its own, one after the other, and sends the result to its parent. So no rank holds more
 // than its own merged part and one part that it has received.
+#include "shim/job/gather.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -16,7 +18,9 @@
 #include "shim/exchange/mail.hpp"
 #include "shim/executor/executor.hpp"
 #include "shim/guard.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/job/contribution.hpp"
+#include "shim/job/history.hpp"
+#include "shim/job/snapshots.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/names.hpp"
 #include "shim/state/post.hpp"

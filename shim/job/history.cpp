@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Shares the plan and the patterns of an earlier run, and keeps this run's for the next.
+#include "shim/job/history.hpp"
+
 #include <sys/stat.h>
 
 #include "shim/guard.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/job/output.hpp"
+#include "shim/job/policy.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {

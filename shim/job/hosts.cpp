@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finds out which ranks share a kernel, a clock or cores.
+#include "shim/job/hosts.hpp"
+
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +11,7 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/state/post.hpp"
 #include "shim/tags.hpp"
 #include "shim/waiting/alive.hpp"
 #include "shim/waiting/courteous.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the launcher tells each rank about the ranks of its job on its host: an identity that other jobs do not have,
 // and their number. The identity decides which ranks may trust each other. A wrong number costs time only (rooms.cpp).
+#include "shim/job/local_ranks.hpp"
+
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -8,7 +10,6 @@
 #include <string>
 
 #include "core/base/text.hpp"
-#include "shim/job/parts.hpp"
 
 namespace latecomer::shim {
 namespace {

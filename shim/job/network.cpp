@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Measures the network's figures: at the start if the policy asks for it, else at the end for the profile.
+#include "shim/job/network.hpp"
+
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -9,7 +11,6 @@
 #include "core/model/plausible.hpp"
 #include "profiles/format/profile.hpp"
 #include "shim/guard.hpp"
-#include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/measure.hpp"
 #include "shim/waiting/alive.hpp"

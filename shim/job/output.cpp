@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The name of the profile, and what tells this job from others.
+#include "shim/job/output.hpp"
+
 #include <unistd.h>
 
 #include <cstdlib>
@@ -7,7 +9,7 @@
 
 #include "core/base/text.hpp"
 #include "profiles/record/claim.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/job/policy.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {

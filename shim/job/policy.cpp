@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The policy of the whole job, which is rank 0's.
+#include "shim/job/policy.hpp"
+
 #include <cstdlib>
 
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
-#include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/entry.hpp"
 

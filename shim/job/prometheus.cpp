@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes a text file for Prometheus while the job runs (policy key `prometheus`).
-#include "profiles/format/prometheus.hpp"
+#include "shim/job/prometheus.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 
+#include "profiles/format/prometheus.hpp"
 #include "profiles/record/files.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/job/output.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {

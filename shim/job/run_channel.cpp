@@ -3,6 +3,8 @@
 // may leave until it says that it is ready. `run` says yes only when all ranks are ready. From then on the rank waits
 // as long as `run` lives: if `run` ends there, it takes its launcher along, and this rank cannot know what others
 // heard.
+#include "shim/job/run_channel.hpp"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -16,7 +18,8 @@
 
 #include "profiles/base/descriptor.hpp"
 #include "profiles/base/roll_call.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/job/output.hpp"
+#include "shim/job/roll_call.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/end_job.hpp"
 #include "shim/mpi/entry.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The one writer of snapshots: to disk, in case the process is killed. Every MPI call that latecomer handles compares a
 // time that it has read with snapshot_due, so a rank writes as long as it calls MPI, whatever it calls.
+#include "shim/job/snapshots.hpp"
+
 #include <time.h>
 #include <unistd.h>
 
@@ -8,7 +10,8 @@
 
 #include "shim/exchange/branch.hpp"
 #include "shim/guard.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/job/contribution.hpp"
+#include "shim/job/prometheus.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/entry.hpp"
 #include "shim/state/snapshot.hpp"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starts the job: in MPI_Init, in a session, or at the first call if MPI started unseen.
+#include "shim/job/start.hpp"
+
 #include <unistd.h>
 
 #include <atomic>
@@ -14,7 +16,17 @@
 #include "shim/engine/engine.hpp"
 #include "shim/exchange/exchange.hpp"
 #include "shim/exchange/mail.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/job/contribution.hpp"
+#include "shim/job/history.hpp"
+#include "shim/job/hosts.hpp"
+#include "shim/job/network.hpp"
+#include "shim/job/output.hpp"
+#include "shim/job/policy.hpp"
+#include "shim/job/prometheus.hpp"
+#include "shim/job/roll_call.hpp"
+#include "shim/job/snapshots.hpp"
+#include "shim/job/teardown.hpp"
+#include "shim/job/thread_level.hpp"
 #include "shim/live/live.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/end_job.hpp"

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The end of a process: in MPI_Finalize, by exit without it, or by MPI_Abort.
+#include "shim/job/teardown.hpp"
+
 #include <unistd.h>
 
 #include "shim/call/idle.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/engine/engine.hpp"
 #include "shim/guard.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/job/gather.hpp"
+#include "shim/job/network.hpp"
+#include "shim/job/output.hpp"
+#include "shim/job/prometheus.hpp"
+#include "shim/job/snapshots.hpp"
 #include "shim/live/live.hpp"
 #include "shim/log.hpp"
 

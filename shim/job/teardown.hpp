@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The end of the job in MPI_Finalize.
+#pragma once
+
+#include "shim/state/job.hpp"
+
+namespace latecomer::shim {
+
+/// Sets an attribute of MPI_COMM_SELF, so that MPI_Finalize ends the job.
+void set_end(Job&);
+
+}  // namespace latecomer::shim
