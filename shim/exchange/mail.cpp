@@ -34,6 +34,18 @@ class Office final : core::Mailbox::Wire, core::Mailbox::Reader {
     expect_outgoing(4);
   }
 
+  /// A piece of full length to and from each neighbour: UCX connects buffers for longer messages at the first of them.
+  static void greet_neighbours() {
+    const core::TreePlace& place = job().place;
+    std::vector<Rank> neighbours(place.children.begin(), place.children.end());
+    if (place.parent >= 0) neighbours.push_back(place.parent);
+    std::array<char, kPieceBytes> piece{};
+    for (const Rank neighbour : neighbours) post(neighbour, kMailTag, piece);
+    for (const Rank neighbour : neighbours)
+      PMPI_Recv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, neighbour, kMailTag, job().comm,
+                MPI_STATUS_IGNORE);
+  }
+
   core::Mailbox box;
   std::recursive_mutex mutex;
 
@@ -72,6 +84,7 @@ Office& office() {
 
 }  // namespace
 
+void greet_neighbours() { Office::greet_neighbours(); }
 void expect_mail_at_end() { office().expect_ends(); }
 
 MailLock::MailLock(bool wait) : lock_(office().mutex, std::defer_lock) {

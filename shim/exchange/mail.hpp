@@ -34,6 +34,9 @@ class MailLock {
 
 /// Puts a message for a rank of MPI_COMM_WORLD into the mailbox. It leaves in pump_mail(). The caller holds the lock.
 void put_mail(Rank world, Mail kind, std::span<const char> head, std::span<const char> body = {});
+/// In MPI_Init: exchanges a piece with each neighbour in the tree over all ranks. Collective. MPI libraries
+/// connect two processes at their first message, and a process that has given up its rights by then cannot connect.
+void greet_neighbours();
 /// At the start: takes memory for the messages of the end of the job, at which there may be none.
 void expect_mail_at_end();
 /// Bytes for this rank that wait in the mailbox.

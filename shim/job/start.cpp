@@ -176,6 +176,7 @@ void start_job() noexcept try {
     }
     world->member.remember(j.history.plan);
     take_place(*world);
+    greet_neighbours();
     expect_mail_at_end();
   }
   j.world_state = world;

@@ -54,9 +54,10 @@ def everybodys():
 
 
 @needs_root
-def test_a_program_that_gives_up_its_rights_ends_as_natively(everybodys):
-    native = run(*natively(4, program, "setuid", 600))
-    done = observed(4, "setuid", 600, output=everybodys / "out.json")
+@pytest.mark.parametrize("way", [{}, SMALL], ids=["as_given", "small"])
+def test_a_program_that_gives_up_its_rights_ends_as_natively(way, everybodys):
+    native = run(*natively(4, program, "setuid", 600), **way)
+    done = observed(4, "setuid", 600, output=everybodys / "out.json", **way)
     assert (done.returncode, done.stdout) == (native.returncode, native.stdout) == (0, "right\n"), done.stderr[-1000:]
 
 
