@@ -8,7 +8,8 @@
 #include <string>
 
 #include "core/base/text.hpp"
-#include "shim/job/parts.hpp"
+#include "profiles/base/process.hpp"
+#include "shim/job/roll_call.hpp"
 
 namespace latecomer::shim {
 namespace {

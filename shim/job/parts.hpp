@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "shim/state/job.hpp"
@@ -171,39 +170,6 @@ bool engine_wanted() noexcept;
 
 /// The thread level that MPI_Init implies.
 int default_level();
-
-// roll_call.cpp
-
-/// Confirms that every rank of MPI_COMM_WORLD runs this library build. All ranks get the same answer. Uses no MPI
-/// communication: MPI_Publish_name and MPI_Lookup_name are local calls.
-bool roll_call(int rank, int size, double timeout_s);
-
-// rooms.cpp
-
-/// Confirms the same with a few requests per host. Returns true on all ranks or on none. After false, a rank asks the
-/// name service by itself.
-bool meet_in_rooms(int rank, int size, double timeout_s);
-
-// local_ranks.cpp
-
-/// What the launcher tells about the ranks of this job on this host.
-struct LocalRanks {
-  std::uint64_t key = 0;  ///< equal in these ranks, different in other jobs of this kernel
-  int count = 0;
-};
-/// Nothing if the launcher does not tell.
-std::optional<LocalRanks> local_ranks(int size);
-
-// run_channel.cpp
-
-struct RunAnswer {
-  enum { silent, no, yes } verdict = silent;  ///< silent: it offers no channel, or does not answer; others may hear no
-  std::string why;                            ///< of no, if this rank says it
-};
-/// Whether `latecomer run` has started the job and offers its channel.
-bool run_offers_roll_call();
-/// Asks `latecomer run`, which has started the job, whether every rank of MPI_COMM_WORLD asks it, too.
-RunAnswer ask_run(int rank, int size, Nanoseconds deadline);
 
 // start.cpp
 

@@ -23,6 +23,7 @@
 
 #include "shim/job/names.hpp"
 #include "shim/job/parts.hpp"
+#include "shim/job/roll_call.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/entry.hpp"
 

@@ -20,7 +20,7 @@
 #include "core/base/text.hpp"
 #include "profiles/base/room.hpp"
 #include "shim/job/names.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/job/roll_call.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/end_job.hpp"
 #include "shim/mpi/entry.hpp"

@@ -17,6 +17,7 @@
 #include "profiles/base/descriptor.hpp"
 #include "profiles/base/roll_call.hpp"
 #include "shim/job/parts.hpp"
+#include "shim/job/roll_call.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/end_job.hpp"
 #include "shim/mpi/entry.hpp"

@@ -15,6 +15,7 @@
 #include "shim/exchange/exchange.hpp"
 #include "shim/exchange/mail.hpp"
 #include "shim/job/parts.hpp"
+#include "shim/job/roll_call.hpp"
 #include "shim/live/live.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/end_job.hpp"
