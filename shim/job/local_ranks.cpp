@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the launcher tells each rank about the ranks of its job on its host: an identity that other jobs do not have,
 // and their number. The identity decides which ranks may trust each other. A wrong number costs time only (rooms.cpp).
-#include "shim/job/local_ranks.hpp"
-
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +8,8 @@
 #include <string>
 
 #include "core/base/text.hpp"
+#include "profiles/base/process.hpp"
+#include "shim/job/roll_call.hpp"
 
 namespace latecomer::shim {
 namespace {

@@ -9,8 +9,6 @@
 //   holds speaks for the next room, so rank 0 knows which name to wait for.
 // A room is whole or broken for all its ranks alike. A rank that has published its room waits for the answer without a
 // limit. Rank 0 gives it in any case. So the ranks that hear yes are all ranks.
-#include "shim/job/rooms.hpp"
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -21,8 +19,8 @@
 
 #include "core/base/text.hpp"
 #include "profiles/base/room.hpp"
-#include "shim/job/local_ranks.hpp"
 #include "shim/job/names.hpp"
+#include "shim/job/roll_call.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/end_job.hpp"
 #include "shim/mpi/entry.hpp"

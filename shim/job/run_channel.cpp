@@ -3,8 +3,6 @@
 // may leave until it says that it is ready. `run` says yes only when all ranks are ready. From then on the rank waits
 // as long as `run` lives: if `run` ends there, it takes its launcher along, and this rank cannot know what others
 // heard.
-#include "shim/job/run_channel.hpp"
-
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
