@@ -4,7 +4,9 @@
 // delete functions run before and after that, and the calls in them count. This file must not look at single calls.
 #pragma once
 
-#include "shim/state/job.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/process.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
@@ -12,7 +14,7 @@ namespace latecomer::shim {
 /// rank observes alone and this one has no memory. Where other ranks rely on this one, it ends the job instead.
 CommState* state_of_any(MPI_Comm comm);
 inline CommState* state_of(MPI_Comm comm) {
-  return comm == MPI_COMM_WORLD && job().world_state ? job().world_state : state_of_any(comm);
+  return comm == MPI_COMM_WORLD && job_world().state ? job_world().state : state_of_any(comm);
 }
 
 /// The attribute's delete function: ends the state of a communicator that no call frees now.

@@ -2,12 +2,13 @@
 // The exit of a call, recorded when it happens: at once, or when a request completes.
 #pragma once
 
-#include "shim/state/job.hpp"
+#include "shim/state/clocks.hpp"
+#include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 
 /// now() on the job's common clock.
-inline Nanoseconds common_now() { return job().clocks.common(); }
+inline Nanoseconds common_now() { return job_clocks().common(); }
 
 /// Exit time of call n in the log, if it is still there. The caller holds the lock.
 inline void write_exit(CommState& state, std::uint64_t n, Nanoseconds exit) {

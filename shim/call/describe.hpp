@@ -7,7 +7,8 @@
 
 #include "shim/executor/executor.hpp"
 #include "shim/sites/sites.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/rules.hpp"
 
 namespace latecomer::shim {
 
@@ -16,8 +17,8 @@ struct Call {
   explicit Call(CommState& of, core::Collective op, core::CallKind kind, Nanoseconds at)
       : state(&of),
         arrival(at),
-        decides(job().decides && !(job().may_idle && of.member.rests() &&
-                                   of.member.sequence().next_number() < of.member.sequence().next_boundary())) {
+        decides(job_rules().decides && !(job_rules().may_idle && of.member.rests() &&
+                                         of.member.sequence().next_number() < of.member.sequence().next_boundary())) {
     signature.op = op;
     signature.kind = kind;
   }

@@ -9,7 +9,7 @@
 
 #include "shim/live/live.hpp"
 #include "shim/sites/sites.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 

@@ -9,7 +9,7 @@
 #include "shim/causes/usage.hpp"
 #include "shim/causes/waiting_calls.hpp"
 #include "shim/causes/waits_for.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/process.hpp"
 
 namespace latecomer::shim {
 

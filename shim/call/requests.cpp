@@ -3,6 +3,7 @@
 #include "shim/call/requests.hpp"
 
 #include "shim/call/request_calls.hpp"
+#include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 

@@ -13,6 +13,9 @@
 #include "shim/call/requests.hpp"
 #include "shim/call/step.hpp"
 #include "shim/guard.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/process.hpp"
+#include "shim/state/rules.hpp"
 #include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
@@ -53,7 +56,7 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
     } else {
       bool courteous = false;
       if constexpr (!std::is_null_pointer_v<Start>) {
-        courteous = job().nonblocking_waits && may_wait_nonblocking(*state, call.signature);
+        courteous = job_rules().nonblocking_waits && may_wait_nonblocking(*state, call.signature);
         if (courteous) {
           MPI_Request pending = MPI_REQUEST_NULL;
           rc = start(&pending);

@@ -15,7 +15,7 @@
 
 #include "shim/guard.hpp"
 #include "shim/patience.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/rules.hpp"
 
 namespace latecomer::shim {
 
@@ -136,11 +136,13 @@ profiles::Usage Sampler::between(const Reading& a, const Reading& b, Nanoseconds
   // leaves them to others.
   const double share =
       static_cast<double>(awake) / static_cast<double>(std::max<Nanoseconds>(1, outside - out.blocked - napped));
-  const Nanoseconds computing =
-      job().courteous ? std::min(cpu, awake) : awake - static_cast<Nanoseconds>(share * static_cast<double>(runnable));
+  const Nanoseconds computing = job_rules().courteous
+                                    ? std::min(cpu, awake)
+                                    : awake - static_cast<Nanoseconds>(share * static_cast<double>(runnable));
   out.runnable = awake - computing;
-  const double of_cpu =
-      job().courteous ? static_cast<double>(computing) / static_cast<double>(std::max<Nanoseconds>(1, cpu)) : share;
+  const double of_cpu = job_rules().courteous
+                            ? static_cast<double>(computing) / static_cast<double>(std::max<Nanoseconds>(1, cpu))
+                            : share;
   kernel_left += static_cast<Nanoseconds>(of_cpu * static_cast<double>(kernel));
   out.kernel = std::min(kernel_left, computing);
   kernel_left -= out.kernel;

@@ -9,6 +9,8 @@
 
 #include "shim/engine/engine.hpp"
 #include "shim/patience.hpp"
+#include "shim/state/clocks.hpp"
+#include "shim/state/rules.hpp"
 #include "shim/tags.hpp"
 
 namespace latecomer::shim {
@@ -126,7 +128,7 @@ void Edges::freeze(Member& member, std::uint64_t number) {
     // A rank that stops predicting counts as late in 16 further calls at most. A smaller number would forget a rank
     // that is late, and so cannot predict in time, in several calls in a row.
     constexpr std::uint64_t kLongAgo = 16;
-    const Nanoseconds begin = median(begins), silent = job().clocks.common() + median(leads);
+    const Nanoseconds begin = median(begins), silent = job_clocks().common() + median(leads);
     std::vector<Nanoseconds> arrivals;
     for (std::size_t rank = 0; rank < r.entries.size(); ++rank) {
       const Entry& e = r.entries[rank];
@@ -228,7 +230,7 @@ bool Edges::advance() {
 
 std::optional<OwnPattern> Edges::take(const Watched& watched, std::span<const Nanoseconds> offsets,
                                       Nanoseconds arrival) {
-  Patience patience(job().courteous);
+  Patience patience(job_rules().courteous);
   std::unique_lock lock(mutex_);
   Member& member = members_.at(watched.identity);
   active_ = true;

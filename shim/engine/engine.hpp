@@ -22,7 +22,7 @@
 #include "shim/engine/edges.hpp"
 #include "shim/runner/compile.hpp"
 #include "shim/runner/operands.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 
@@ -37,7 +37,7 @@ struct Watched {
   std::uint64_t plan_hash = 0;
 };
 
-/// Starts the thread if all ranks of the job can; collective over job().comm. `granted`: this rank's MPI is
+/// Starts the thread if all ranks of the job can; collective over job_world().comm. `granted`: this rank's MPI is
 /// MPI_THREAD_MULTIPLE.
 void start_engine(bool granted);
 bool engine_runs();

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
+#include "shim/clock.hpp"
 #include "shim/engine/engine.hpp"
 #include "shim/engine/notices.hpp"
-#include "shim/state/job.hpp"
 
 namespace latecomer::shim {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shim/engine/parts.hpp"
+#include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 

@@ -5,7 +5,11 @@
 #include <new>
 #include <utility>
 
+#include "shim/clock.hpp"
 #include "shim/engine/parts.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
@@ -21,7 +25,7 @@ int Engine::run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const 
     input = static_cast<char*>(operands.recv) + watched->rank * key.count;
   r.running.arrive(input, static_cast<char*>(operands.recv), MPI_BYTE, MPI_OP_NULL, Layout::bytes());
   const int rc =
-      r.running.run_until(job().courteous, [&] { return r.running.foreground_done() && r.running.all_posted(); });
+      r.running.run_until(job_rules().courteous, [&] { return r.running.foreground_done() && r.running.all_posted(); });
   if (rc != MPI_SUCCESS) r.running.abandon();
   const std::lock_guard lock(mutex_);
   watched->posted.store(n + 1, std::memory_order_release);
@@ -86,7 +90,7 @@ std::unique_ptr<Engine::Run> Engine::make(const std::shared_ptr<Watched>& watche
   const std::size_t need = scratch ? static_cast<std::size_t>(run->scratch_bytes()) + 64 : 0;
   if (run->scratch.size() < need) run->scratch.resize(need);
   run->told.assign(static_cast<std::size_t>(watched->size), 0);
-  run->running.begin(*run->program, {comm_, watched->context, watched->world, job().rank}, run.get());
+  run->running.begin(*run->program, {comm_, watched->context, watched->world, job_world().rank}, run.get());
   run->running.give_scratch(run->scratch.data(), Layout::bytes());
   return run;
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <new>
 
+#include "shim/clock.hpp"
 #include "shim/engine/parts.hpp"
 #include "shim/mpi/file_progress.hpp"
 #include "shim/waiting/courteous.hpp"

@@ -8,6 +8,8 @@
 #include "shim/executor/executor.hpp"
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
@@ -54,7 +56,7 @@ void meet(CommState& state, bool waits) try {
     });
   };
   int all = receive();
-  const MPI_Comm members = &state == job().world_state ? job().comm : state.comm;
+  const MPI_Comm members = &state == job_world().state ? job_world().comm : state.comm;
   if (!waits) {
     // As a rule all have it.
     if (PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, members) != MPI_SUCCESS) {

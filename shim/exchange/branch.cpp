@@ -7,10 +7,15 @@
 #include <map>
 #include <memory>
 
+#include "profiles/format/decisions.hpp"
 #include "shim/exchange/mail.hpp"
 #include "shim/executor/executor.hpp"
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
+#include "shim/state/clocks.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/shared.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -87,7 +92,7 @@ void read_of_tree(Mail kind, std::span<const char> message) noexcept {
 
 Branch::Branch(CommState& of)
     : state(&of),
-      node(of.identity, of.rank, of.size, of.place, job().policy.record_arrivals),
+      node(of.identity, of.rank, of.size, of.place, job_rules().policy.record_arrivals),
       own_world(of.world[static_cast<std::size_t>(of.rank)]) {
   const auto add = [&](Rank r) { peers.emplace_back(r, of.world[static_cast<std::size_t>(r)]); };
   if (of.place.parent >= 0) add(of.place.parent);
@@ -141,18 +146,17 @@ bool Branch::over() const {
 profiles::CallSums Branch::own(const profiles::CallRecord& record, const profiles::CallFacts& facts,
                                std::uint32_t stands_for) {
   const JobLock lock;
-  return job().mine.patterns.add_own(record, facts, node.rank(), own_world, node.size(), stands_for);
+  return lock->mine.patterns.add_own(record, facts, node.rank(), own_world, node.size(), stands_for);
 }
 
 void Branch::whole(std::uint64_t n, const profiles::CallDigest& call, const profiles::CallFacts& facts,
                    const profiles::CallSampled& sampled, std::uint32_t stands_for) {
-  Job& j = job();
   {
     const JobLock lock;
-    profiles::SiteBook& book = j.mine.patterns;
+    profiles::SiteBook& book = lock->mine.patterns;
     if (!group) group = book.groups.of(world);
     const profiles::Members members{world, *group};
-    book.add_call(call, members, facts, j.policy.network_given ? &j.policy.network : nullptr);
+    book.add_call(call, members, facts, job_rules().policy.network_given ? &job_rules().policy.network : nullptr);
     if (!sampled.arrivals.empty()) {
       book.add_scan(call, members, sampled.arrivals, stands_for);
       if (book.records_arrivals())
@@ -172,18 +176,18 @@ void Branch::whole(std::uint64_t n, const profiles::CallDigest& call, const prof
 void Branch::summed(const profiles::CallDigest& call, const profiles::CallFacts& facts,
                     const profiles::CallSums& sums) {
   const JobLock lock;
-  if (group) job().mine.patterns.add_awaited(call, {world, *group}, facts, sums);
+  if (group) lock->mine.patterns.add_awaited(call, {world, *group}, facts, sums);
 }
 
 void Branch::missing(std::uint64_t calls) {
   const JobLock lock;
-  job().missing_calls += calls;
+  lock->missing_calls += calls;
 }
 
 void Branch::different(std::uint64_t n, const profiles::CallDigest& call) {
   {
     const JobLock lock;
-    if (job().different_calls++ > 0) return;
+    if (lock->different_calls++ > 0) return;
   }
   const auto text = [&](Rank rank, core::Collective op, std::int32_t root) {
     return "rank " + std::to_string(world[static_cast<std::size_t>(rank)]) + " " + std::string(core::name_of(op)) +
@@ -212,7 +216,7 @@ void grow(CommState& state) {
     state.branch = b.all.insert_or_assign(state.identity, std::make_unique<Branch>(state)).first->second.get();
   };
   if (!try_patterns([&] { with_reserve(made); })) {
-    if (job().announces) no_memory_left("a communicator");  // its plans would not arrive
+    if (job_rules().announces) no_memory_left("a communicator");  // its plans would not arrive
     return;
   }
   const auto early = b.early.extract(state.identity);
@@ -224,7 +228,7 @@ void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::C
   const MailLock lock;
   Branch& branch = *state.branch;
   branch.next = next;
-  branch.node.end_epoch(first, log, job().clocks.domains == 1 ? 0 : job().clocks.uncertainty_now(), state.waited,
+  branch.node.end_epoch(first, log, job_clocks().domains == 1 ? 0 : job_clocks().uncertainty_now(), state.waited,
                         branch);
 }
 

@@ -11,6 +11,7 @@
 #include "profiles/record/digest_node.hpp"
 #include "shim/exchange/exchange.hpp"
 #include "shim/exchange/mail.hpp"
+#include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 

@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/learning/learner.hpp"
 #include "profiles/record/digest_node.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/process.hpp"
 
 namespace latecomer::shim {
 
@@ -38,7 +40,7 @@ struct Leadership {
 class LearnerLock {
  public:
   explicit LearnerLock(Leadership& lead) : lock_(lead.mutex, std::defer_lock) {
-    if (job().threads) lock_.lock();
+    if (job_process().threads) lock_.lock();
   }
 
  private:

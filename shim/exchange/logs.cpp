@@ -10,6 +10,9 @@
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
@@ -113,24 +116,23 @@ void set_log_aside(CommState& state) {
 
 namespace {
 
-/// Keeps records until the end of the job. The caller holds the job's lock.
-void retain(const profiles::LiveLog& log) {
-  Job& j = job();
+/// Keeps records until the end of the job.
+void retain(const JobLock& lock, const profiles::LiveLog& log) {
   // In a large job rank 0 receives the records of all ranks.
   const std::size_t most =
-      std::max<std::size_t>(kRetainedRecords * 64 / static_cast<std::size_t>(std::max(j.size, 64)), 256);
-  if (log.communicator == 0 || j.retained_records + log.records.size() > most) {
-    j.retained_missed += log.records.size();
+      std::max<std::size_t>(kRetainedRecords * 64 / static_cast<std::size_t>(std::max(job_world().size, 64)), 256);
+  if (log.communicator == 0 || lock->retained_records + log.records.size() > most) {
+    lock->retained_missed += log.records.size();
     return;
   }
-  j.retained_records += log.records.size();
-  j.mine.logs.push_back({log.communicator,
-                         log.comm_size,
-                         log.comm_rank,
-                         log.world_rank,
-                         log.first,
-                         {log.records.begin(), log.records.end()},
-                         log.counted});
+  lock->retained_records += log.records.size();
+  lock->mine.logs.push_back({log.communicator,
+                             log.comm_size,
+                             log.comm_rank,
+                             log.world_rank,
+                             log.first,
+                             {log.records.begin(), log.records.end()},
+                             log.counted});
 }
 
 }  // namespace
@@ -138,16 +140,16 @@ void retain(const profiles::LiveLog& log) {
 void retain_log(const CommState& state) {
   if (state.foreign || state.size < 2 || state.world.empty() || state.branch || state.log.empty()) return;
   const JobLock lock;
-  job().retained_missed += state.log_missed;
-  retain({state.identity, state.size, state.rank, state.world[static_cast<std::size_t>(state.rank)], state.logged_from,
-          state.log});
+  lock->retained_missed += state.log_missed;
+  retain(lock, {state.identity, state.size, state.rank, state.world[static_cast<std::size_t>(state.rank)],
+                state.logged_from, state.log});
 }
 
 void retain_open_logs() {
   std::vector<profiles::LiveLog> open;
   const auto held = add_open_logs(open, true);
   const JobLock lock;
-  for (const profiles::LiveLog& log : open) retain(log);
+  for (const profiles::LiveLog& log : open) retain(lock, log);
 }
 
 }  // namespace latecomer::shim

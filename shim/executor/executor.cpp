@@ -14,6 +14,10 @@
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/end_job.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -28,7 +32,7 @@ constinit char* reserve = nullptr;  // no destructor: wrappers may run before an
 constexpr std::size_t kReserve = 256 << 10;
 
 int run_to_end(Running& running) {
-  const int rc = running.run_until(job().courteous, [&] { return running.done(); });
+  const int rc = running.run_until(job_rules().courteous, [&] { return running.done(); });
   if (rc != MPI_SUCCESS) running.abandon();
   return rc == MPI_SUCCESS ? running.failure() : rc;
 }
@@ -42,7 +46,7 @@ void spend_reserve() noexcept {
 
 void no_memory_left(const char* purpose) noexcept {
   warn("no memory is left for %s, and other ranks rely on this one: the job ends", purpose);
-  end_job(job().comm, MPI_ERR_NO_MEM);
+  end_job(job_world().comm, MPI_ERR_NO_MEM);
 }
 
 Executor::Executor() {
@@ -138,7 +142,7 @@ void Executor::prepare(CommState& state, const core::Plan& plan) {
   const auto build = [&](const core::PlanEntry& e) {
     const Seen& seen = seen_[e.signature % seen_.size()];
     if (e.algorithm < 0 || !seen.known || seen.signature != e.signature || prepared_.size() == kKeptSchedules) return;
-    const core::Decision decision = core::decide_as(job().policy, seen.call, state.size, e);
+    const core::Decision decision = core::decide_as(job_rules().policy, seen.call, state.size, e);
     if (!decision.algorithm || (decision.algorithm->background && state.watched)) return;  // the engine keeps its own
     const ScheduleKey key = key_of(seen.shape, decision);
     if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) return;
@@ -177,7 +181,7 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
                   const Operands& raw, core::Bytes block, Nanoseconds arrival, Forecast& forecast) try {
   if (std::exchange(runs_, true)) {
     warn("an operator left a collective by a jump, and other ranks need its messages: the job ends");
-    end_job(job().comm, MPI_ERR_OTHER);
+    end_job(job_world().comm, MPI_ERR_OTHER);
   }
   const Operands given = with_in_place(signature, state.rank, raw);
   std::optional<OwnPattern> own;
@@ -230,7 +234,7 @@ int Executor::run_movement(CommState& state, std::uint64_t n, const ScheduleKey&
   std::optional<Bytewise> bytes;
   Operands plain = given;
   if (failure == MPI_SUCCESS) {
-    bytes.emplace(key.call(state.size), state.rank, job().comm, given, staged_);
+    bytes.emplace(key.call(state.size), state.rank, job_world().comm, given, staged_);
     failure = bytes->rc();
     plain.send = bytes->input();
     plain.recv = bytes->output();
@@ -250,7 +254,7 @@ int Executor::run_irregular(CommState& state, const ScheduleKey& key, const Oper
   if (key.algorithm->built_together && key.sizes < 0) {
     core::TreePart part;
     part.children.reserve(std::bit_width(static_cast<unsigned>(state.size)));
-    const int rc = build_adaptive(state, core::tree_problem(job().policy.network), call.root,
+    const int rc = build_adaptive(state, core::tree_problem(job_rules().policy.network), call.root,
                                   std::max<core::Bytes>(block, 0), part);
     if (rc != MPI_SUCCESS) return rc;
     const auto compile = [&] {
@@ -275,7 +279,7 @@ int Executor::run_irregular(CommState& state, const ScheduleKey& key, const Oper
   if (failure == MPI_SUCCESS)
     failure = irregular_->begin(program, call.op, state.rank, root, root && key.in_place, operands);
   Running running;
-  running.begin(program, {job().comm, state.context, state.world, job().rank}, nullptr, irregular_.get());
+  running.begin(program, {job_world().comm, state.context, state.world, job_world().rank}, nullptr, irregular_.get());
   running.fail(failure);
   running.arrive(nullptr, nullptr, MPI_PACKED, MPI_OP_NULL, Layout::bytes());
   return run_to_end(running);
@@ -288,7 +292,7 @@ int Executor::run_schedule(CommState& state, const ScheduleKey& key, const Opera
   const std::size_t need = failure == MPI_SUCCESS ? layout.bytes_for(program.scratch) + 64 : 0;
   if (scratch_.size() < need) scratch_.resize(need);
   Running running;
-  running.begin(program, {job().comm, state.context, state.world, job().rank}, nullptr);
+  running.begin(program, {job_world().comm, state.context, state.world, job_world().rank}, nullptr);
   running.fail(failure);
   running.give_scratch(scratch_.data(), layout);
   running.arrive(operands.send == MPI_IN_PLACE ? nullptr : static_cast<char*>(const_cast<void*>(operands.send)),

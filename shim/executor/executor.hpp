@@ -14,7 +14,7 @@
 #include "core/agreement/agreement.hpp"
 #include "shim/runner/compile.hpp"
 #include "shim/runner/operands.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 

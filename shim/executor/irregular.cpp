@@ -8,7 +8,9 @@
 #include "shim/log.hpp"
 #include "shim/patience.hpp"
 #include "shim/runner/packing.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
@@ -237,10 +239,10 @@ int build_adaptive(const CommState& state, const core::TreeProblem& costs, Rank 
                    core::TreePart& part) {
   const int tag = tag_of(state.context, kTreeChannel);
   const Rank me = state.rank;
-  const MPI_Comm comm = job().comm;
+  const MPI_Comm comm = job_world().comm;
   const auto world = [&](Rank r) { return state.world[static_cast<std::size_t>(r)]; };
   const auto finish = [](MPI_Request* requests, int n) {
-    Patience patience(job().courteous);
+    Patience patience(job_rules().courteous);
     int rc = MPI_SUCCESS, done = 0;
     for (int i = 0; i < n && rc == MPI_SUCCESS; ++i)
       for (done = 0; !done && rc == MPI_SUCCESS;) {

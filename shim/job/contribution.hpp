@@ -2,20 +2,20 @@
 // This process's contribution to the profile.
 #pragma once
 
-#include "shim/state/job.hpp"
+#include "shim/state/shared.hpp"
 
 namespace latecomer::shim {
 
 /// Fills the head of the profile as far as it is known at start.
-void describe_job(Job& j);
+void describe_job();
 
-/// Takes over the frames of new sites. The caller holds the lock.
-void take_frames(Job& j);
+/// Takes over the frames of new sites.
+void take_frames(const JobLock& lock);
 
 /// Takes over the texts of new warnings.
-void take_warnings(Job& j);
+void take_warnings(const JobLock& lock);
 
-/// Brings this process's contribution up to date. The caller holds the lock.
-void refresh(Job& j, bool finished);
+/// Brings this process's contribution up to date.
+void refresh(const JobLock& lock, bool finished);
 
 }  // namespace latecomer::shim

@@ -9,6 +9,9 @@
 #include "shim/call/completion.hpp"
 #include "shim/guard.hpp"
 #include "shim/mpi/entry.hpp"
+#include "shim/state/output.hpp"
+#include "shim/state/process.hpp"
+#include "shim/state/shared.hpp"
 #include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
@@ -38,9 +41,9 @@ void say_edge(double fraction) {
   if (!active.load(std::memory_order_acquire) || !(fraction >= 0 && fraction <= 1)) return;
   engine_edge(fraction, common_now());
   const JobLock lock;
-  job().edge_said = true;
-  ++job().mine.edges;
-  job().mine.edge_sum += fraction;
+  job_process().edge_said = true;
+  ++lock->mine.edges;
+  lock->mine.edge_sum += fraction;
 }
 
 /// Gets MPI_Pcontrol's first argument, and the register of a first double argument.
@@ -49,10 +52,10 @@ extern "C" LATECOMER_HIDDEN void latecomer_pcontrol(int level, double fraction) 
 }
 
 int flush() try {
-  if (!active.load() || !job().spool.begun()) return 1;
+  if (!active.load() || !job_output().spool.begun()) return 1;
   const KeepErrno keep;
   const JobLock lock;
-  return write_snapshot(job(), false) ? 0 : 1;
+  return write_snapshot(lock, false) ? 0 : 1;
 } catch (...) {
   return 1;
 }

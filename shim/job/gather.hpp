@@ -2,8 +2,6 @@
 // Gathers the contributions of all ranks at the end.
 #pragma once
 
-#include "shim/state/job.hpp"
-
 namespace latecomer::shim {
 
 enum class Gathered {
@@ -13,6 +11,6 @@ enum class Gathered {
 };
 /// Sends all contributions to rank 0, which writes the profile. Collective over the ranks of the job. A rank that fails
 /// says so, and the others go on. Unless the result is `whole`, every rank still has its own contribution.
-Gathered gather_profile(Job& j) noexcept;
+Gathered gather_profile() noexcept;
 
 }  // namespace latecomer::shim

@@ -4,14 +4,12 @@
 
 #include <string>
 
-#include "shim/state/job.hpp"
-
 namespace latecomer::shim {
 
 /// Gives an earlier run's plan to every rank. Its arrival patterns stay on rank 0, the leader of MPI_COMM_WORLD.
-void share_history(Job& j);
+void share_history();
 
 /// Rank 0: puts what this run has learned into the file of the policy key `learn`.
-void keep_history(Job& j, const std::string& learned) noexcept;
+void keep_history(const std::string& learned) noexcept;
 
 }  // namespace latecomer::shim

@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <string>
 
-#include "shim/state/job.hpp"
-
 namespace latecomer::shim {
 
 /// Identifies the kernel and its time namespace. Processes that share both read one clock.
@@ -20,6 +18,6 @@ cpu_set_t own_cores();
 std::string core_list(const cpu_set_t& cores);
 
 /// Compares the hosts of all ranks: which ranks share cores, and which share clocks.
-void survey_hosts(Job& j);
+void survey_hosts();
 
 }  // namespace latecomer::shim

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <string>
 
-#include "shim/state/job.hpp"
-
 namespace latecomer::shim {
 
 /// The path as it is now: programs change their directory.
@@ -19,18 +17,18 @@ std::string job_id();
 /// only with PMIx or under Slurm. Different in other jobs.
 std::uint64_t job_signature();
 
-/// Fills in Job::id, as far as this process knows its job. Ranks of a job have equal keys if they know a batch job's
+/// Fills in Output::id, as far as this process knows its job. Ranks of a job have equal keys if they know a batch job's
 /// step or have the same launcher.
-void identify_job(Job& j);
+void identify_job();
 
 /// Chooses the profile's name on rank 0 and gives it to every rank. Starts the spool.
-void share_output(Job& j);
+void share_output();
 
 /// The same for a process that observes alone. Ranks with equal keys choose alike without communication. `suffix` is
 /// added to the name. Does nothing if a name is chosen already.
-void choose_output_alone(Job& j, const std::string& suffix);
+void choose_output_alone(const std::string& suffix);
 
 /// After the spool has ended: gives the name free if the job has left no snapshot.
-void release_output(Job& j);
+void release_output();
 
 }  // namespace latecomer::shim

@@ -8,6 +8,9 @@
 #include "core/base/text.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/entry.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -35,10 +38,11 @@ std::string text_of(const OwnPolicy& own, const char* effect) {
 }
 
 /// The front has chosen the family before a policy is read.
-void note_other_family(const Job& j) {
-  if (j.rank == 0 && !j.policy.mpi.empty() && j.policy.mpi != kFamily && !std::getenv("LATECOMER_MPI"))
+void note_other_family() {
+  if (job_world().rank == 0 && !job_rules().policy.mpi.empty() && job_rules().policy.mpi != kFamily &&
+      !std::getenv("LATECOMER_MPI"))
     warn("the policy names the MPI family %s, and %s is in use: without latecomer run, set LATECOMER_MPI=%s",
-         j.policy.mpi.c_str(), kFamily, j.policy.mpi.c_str());
+         job_rules().policy.mpi.c_str(), kFamily, job_rules().policy.mpi.c_str());
 }
 
 /// Whether MPI takes buffers in GPU memory.
@@ -55,13 +59,13 @@ bool supports_device_buffers() {
 }
 
 /// Schedules copy and reduce in host memory. So all ranks only observe if MPI takes buffers in GPU memory on any rank.
-void keep_off_devices(Job& j) {
-  if (j.policy.mode != core::Mode::apply || !j.policy.device_buffers) return;
+void keep_off_devices() {
+  if (job_rules().policy.mode != core::Mode::apply || !job_rules().policy.device_buffers) return;
   int supported = supports_device_buffers();
-  PMPI_Allreduce(MPI_IN_PLACE, &supported, 1, MPI_INT, MPI_MAX, j.comm);
+  PMPI_Allreduce(MPI_IN_PLACE, &supported, 1, MPI_INT, MPI_MAX, job_world().comm);
   if (!supported) return;
-  j.policy.mode = core::Mode::observe;
-  if (j.rank == 0)
+  job_rules().policy.mode = core::Mode::observe;
+  if (job_world().rank == 0)
     warn(
         "MPI reports support for GPU memory, which latecomer's algorithms cannot use: all calls stay native; if no "
         "buffer is in GPU memory, write \"device_buffers\": \"none\" into the policy");
@@ -93,30 +97,32 @@ OwnPolicy::OwnPolicy(const std::string& given) {
   }
 }
 
-void share_policy(Job& j) {
+void share_policy() {
   std::string text;
-  if (j.rank == 0) {
-    text = text_of(own_policy(j.environment), "observing only");
-    if (!j.environment.policy.empty()) text_of(configuration(j.environment), "LATECOMER_POLICY names another");
+  if (job_world().rank == 0) {
+    text = text_of(own_policy(job_rules().environment), "observing only");
+    if (!job_rules().environment.policy.empty())
+      text_of(configuration(job_rules().environment), "LATECOMER_POLICY names another");
   }
-  share(j, text);
-  const core::Policy* own = own_policy(j.environment).policy();
-  j.policy = own && own_policy(j.environment).text == text
-                 ? *own
-                 : core::parse_policy(text.empty() ? "{\"version\": 1}" : text).policy;
-  int checks = j.environment.check;
-  PMPI_Bcast(&checks, 1, MPI_INT, 0, j.comm);
-  j.checks = checks != 0;
-  note_other_family(j);
-  keep_off_devices(j);
+  share(text);
+  const core::Policy* own = own_policy(job_rules().environment).policy();
+  job_rules().policy = own && own_policy(job_rules().environment).text == text
+                           ? *own
+                           : core::parse_policy(text.empty() ? "{\"version\": 1}" : text).policy;
+  int checks = job_rules().environment.check;
+  PMPI_Bcast(&checks, 1, MPI_INT, 0, job_world().comm);
+  job_rules().checks = checks != 0;
+  note_other_family();
+  keep_off_devices();
 }
 
-void note_forced_rules(Job& j) {
-  for (const core::Rule& rule : j.policy.rules)
+void note_forced_rules() {
+  const JobLock lock;
+  for (const core::Rule& rule : job_rules().policy.rules)
     for (const core::Collective op : rule.match.ops)
       if (const core::Algorithm* a =
               rule.use.kind == core::Use::Kind::algorithm ? core::find_algorithm(op, rule.use.algorithm) : nullptr)
-        j.mine.job.forced.push_back({core::index_of(a), rule.line, rule.match.bytes, rule.match.comm_size});
+        lock->mine.job.forced.push_back({core::index_of(a), rule.line, rule.match.bytes, rule.match.comm_size});
 }
 
 }  // namespace latecomer::shim

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <string>
 
-#include "shim/state/job.hpp"
+#include "core/policy/policy.hpp"
+#include "shim/environment.hpp"
 #include "shim/state/post.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
@@ -28,20 +30,21 @@ const OwnPolicy& own_policy(const Environment& environment);
 const OwnPolicy& configuration(const Environment& environment);
 
 /// Gives rank 0's policy to every rank.
-void share_policy(Job& j);
+void share_policy();
 
 /// Notes the rules that name algorithms. The profile compares them at the end with the algorithms that ran.
-void note_forced_rules(Job& j);
+void note_forced_rules();
 
 /// Gives rank 0's bytes to every rank, in pieces: MPI may have another way for large messages, which the program may
 /// not be able to take.
 template <typename Bytes>
-void share(const Job& j, Bytes& bytes) {
+void share(Bytes& bytes) {
   auto size = static_cast<long long>(bytes.size());
-  PMPI_Bcast(&size, 1, MPI_LONG_LONG, 0, j.comm);
+  PMPI_Bcast(&size, 1, MPI_LONG_LONG, 0, job_world().comm);
   bytes.resize(static_cast<std::size_t>(size));
   for (std::size_t at = 0; at < bytes.size(); at += kPieceBytes)
-    PMPI_Bcast(bytes.data() + at, static_cast<int>(std::min(kPieceBytes, bytes.size() - at)), MPI_BYTE, 0, j.comm);
+    PMPI_Bcast(bytes.data() + at, static_cast<int>(std::min(kPieceBytes, bytes.size() - at)), MPI_BYTE, 0,
+               job_world().comm);
 }
 
 }  // namespace latecomer::shim

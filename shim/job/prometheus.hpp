@@ -2,16 +2,15 @@
 // The file for Prometheus.
 #pragma once
 
-#include "shim/state/job.hpp"
+#include "shim/state/shared.hpp"
 
 namespace latecomer::shim {
 
 /// Sets the path of the file.
-void begin_prometheus(Job& j);
-/// Writes the figures of the calls that this process has matched as a leader, if the policy asks for them. The caller
-/// holds the lock.
-void write_prometheus(Job& j);
+void begin_prometheus();
+/// Writes the figures of the calls that this process has matched as a leader, if the policy asks for them.
+void write_prometheus(const JobLock& lock);
 /// At the end of the job.
-void remove_prometheus(Job& j);
+void remove_prometheus();
 
 }  // namespace latecomer::shim

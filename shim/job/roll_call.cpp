@@ -15,6 +15,8 @@
 // A name service may fail or lie. A rank that does not find its own `here` says `deaf` in place of no, and waits for
 // nobody. A rank that does not hear yes asks `latecomer run` (run_channel.cpp), which says yes only if all ranks ask.
 // So no rank hears yes anywhere unless all do: of rooms, names and `run`, a rank asks the next only after no.
+#include "shim/job/roll_call.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -23,9 +25,9 @@
 
 #include "shim/job/names.hpp"
 #include "shim/job/output.hpp"
-#include "shim/job/roll_call.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/entry.hpp"
+#include "shim/state/output.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -41,8 +43,8 @@ bool plain(const std::string& text) {
 void adopt(const std::string& value) {
   const std::size_t key = value.find('#'), id = value.find('#', key + 1);
   if (key == std::string::npos || id == std::string::npos) return;
-  job().id.key = std::strtoull(value.c_str() + key + 1, nullptr, 16);
-  if (id + 1 < value.size()) job().id.id = value.substr(id + 1);
+  job_output().id.key = std::strtoull(value.c_str() + key + 1, nullptr, 16);
+  if (id + 1 < value.size()) job_output().id.id = value.substr(id + 1);
 }
 
 /// The answer of a subtree or of the whole tree. The lowest counts.
@@ -57,8 +59,8 @@ bool ask_names(Names& names, int rank, int size, double timeout_s, Nanoseconds d
                std::vector<std::string>& wrong) {
   PortName value, here;
   // Ranks that observe alone need rank 0's answer to the question which job this is.
-  std::snprintf(here, sizeof here, "%s#%llx#%s", own_build_ids(), static_cast<unsigned long long>(job().id.key),
-                plain(job().id.id) ? job().id.id.c_str() : "");
+  std::snprintf(here, sizeof here, "%s#%llx#%s", own_build_ids(), static_cast<unsigned long long>(job_output().id.key),
+                plain(job_output().id.id) ? job_output().id.id.c_str() : "");
   const std::string otherwise =
       run_offers_roll_call() ? ", and latecomer run does not answer" : " (latecomer run would help)";
   const std::string deaf = "the name service of " + launcher() + " does not show a rank its own name" + otherwise;
@@ -140,10 +142,10 @@ bool roll_call(int rank, int size, double timeout_s) {
   }
   PortName value;
   if (names.look_up("here", 0, value)) adopt(value);
-  choose_output_alone(job(), "");
+  choose_output_alone("");
   for (const std::string& why : wrong)
     warn("%s: every rank observes alone and all calls stay native; after the job, run latecomer recover %s",
-         why.c_str(), (job().output + ".parts").c_str());
+         why.c_str(), (job_output().path + ".parts").c_str());
   return false;
 }
 

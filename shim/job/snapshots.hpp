@@ -2,15 +2,15 @@
 // Snapshots of the contribution on the disk.
 #pragma once
 
-#include "shim/state/job.hpp"
+#include "shim/state/shared.hpp"
 
 namespace latecomer::shim {
 
 /// When the job has started: from now on, MPI calls write snapshots.
-void begin_snapshots(Job& j);
+void begin_snapshots();
 
-/// Writes a snapshot with live logs. The caller holds the lock.
-bool write_snapshot(Job& j, bool finished);
+/// Writes a snapshot with live logs.
+bool write_snapshot(const JobLock& lock, bool finished);
 
 /// Before MPI_Abort, which may come from a signal handler that interrupted anything: malloc, this library, or another
 /// thread's snapshot. Ends observation, and says in the last snapshot that the process aborted. The calls since then

@@ -2,8 +2,6 @@
 // The start of the job.
 #pragma once
 
-#include "shim/state/job.hpp"
-
 namespace latecomer::shim {
 
 /// Called around MPI_Init: a call inside it is no sign that MPI has started unseen.

@@ -2,11 +2,9 @@
 // The end of the job in MPI_Finalize.
 #pragma once
 
-#include "shim/state/job.hpp"
-
 namespace latecomer::shim {
 
 /// Sets an attribute of MPI_COMM_SELF, so that MPI_Finalize ends the job.
-void set_end(Job&);
+void set_end();
 
 }  // namespace latecomer::shim

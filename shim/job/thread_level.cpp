@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "shim/environment.hpp"
 #include "shim/job/policy.hpp"
 
 namespace latecomer::shim {

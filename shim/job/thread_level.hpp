@@ -2,8 +2,6 @@
 // The thread level that the program asked for, and the one that the engine needs.
 #pragma once
 
-#include "shim/state/job.hpp"
-
 namespace latecomer::shim {
 
 /// The thread level that the program was told, if MPI grants more for the engine. -1: MPI's own answer.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "shim/state/process.hpp"
 #include "shim/tags.hpp"
 
 namespace latecomer::shim {

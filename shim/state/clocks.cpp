@@ -9,8 +9,10 @@
 #include <cstring>
 #include <mutex>
 
-#include "shim/state/job.hpp"
 #include "shim/state/post.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/world.hpp"
+#include "shim/tags.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -40,11 +42,11 @@ constexpr Nanoseconds kWindow = 100'000, kCourteousWindow = 2'000'000;
 
 template <typename T>
 void send_now(Rank to, int tag, const T& value) {
-  PMPI_Send(&value, sizeof value, MPI_BYTE, to, tag, job().comm);
+  PMPI_Send(&value, sizeof value, MPI_BYTE, to, tag, job_world().comm);
 }
 template <typename T>
 void receive_now(Rank from, int tag, T& value) {
-  PMPI_Recv(&value, sizeof value, MPI_BYTE, from, tag, job().comm, MPI_STATUS_IGNORE);
+  PMPI_Recv(&value, sizeof value, MPI_BYTE, from, tag, job_world().comm, MPI_STATUS_IGNORE);
 }
 
 /// Receives a message with that tag if one has arrived.
@@ -155,7 +157,7 @@ void renew_offset(Clocks& c) {
   int answers = 0;
   bool asked = false;
   const std::uint64_t first_serial = c.serial_ + 1;
-  const bool courteous = job().courteous;
+  const bool courteous = job_rules().courteous;
   const Nanoseconds window = courteous ? kCourteousWindow : kWindow;
   auto unasked = static_cast<int>(c.children.size()) * kPings;
   while (now() - begin < window && ((c.parent >= 0 && answers < kPings) || unasked > 0)) {
