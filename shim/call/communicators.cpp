@@ -49,8 +49,8 @@ void end_state(CommState* state) {
       // profile earlier, a larger one makes each snapshot take longer. Beyond, the profile omits the decisions of
       // communicators that are freed later.
       constexpr std::size_t kDecisionsKept = 256;
-      if (state->leadership)
-        for (auto& text : state->leadership->decisions)
+      if (state->tree.leadership)
+        for (auto& text : state->tree.leadership->decisions)
           if (lock->past_decisions.size() < kDecisionsKept) lock->past_decisions.push_back(std::move(text));
     });
     if (state->context > 0 && state->context < kContexts) contexts().give_back(state->context);

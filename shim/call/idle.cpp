@@ -27,8 +27,8 @@ void replace(Idle::Site& site, const Idle::Site& now) {
 void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   const std::uintptr_t address = slot.address.load(std::memory_order_relaxed);
   // Several threads would have to share the counts, and the background engine reads the sequence.
-  if (!state.member.rests() || !job_rules().may_idle || job_process().threads || state.watched || address == 0 ||
-      !state.member.sequence().settled() || job_process().edge_said)
+  if (!state.member.rests() || !job_rules().may_idle || job_process().threads || state.dispatch.watched ||
+      address == 0 || !state.member.sequence().settled() || job_process().edge_said)
     return;
   // The last calls before the boundary take the full path: one of them receives the announcement and prepares its
   // plan. Derived: every eighth call looks for it (Member::looks_after), so one of the last 8 does.

@@ -45,12 +45,13 @@ profiles::CallRecord record_of(const Call& call, bool edge = true) {
           .callers = call.slot->callers.load(std::memory_order_relaxed)};
 }
 
-[[gnu::noinline]] void write_forecast(CommState& state, std::uint64_t n, const Forecast& forecast) {
-  if (n < state.logged_from || n - state.logged_from >= state.log.size()) return;
-  profiles::CallRecord& record = state.log[n - state.logged_from];
-  record.expected =
+[[gnu::noinline]] void write_forecast(const JobLock& lock, CommState& state, std::uint64_t n,
+                                      const Forecast& forecast) {
+  profiles::CallRecord* const record = state.log(lock).find(n);
+  if (!record) return;
+  record->expected =
       static_cast<std::int32_t>(std::min<Nanoseconds>(forecast.expected / profiles::kExpectedUnit, INT32_MAX));
-  if (forecast.edge) record.edge |= profiles::kRanByEdge;
+  if (forecast.edge) record->edge |= profiles::kRanByEdge;
 }
 
 [[gnu::noinline]] profiles::LocalSite* find_local(const JobLock& lock, const Call& call) {
@@ -80,23 +81,24 @@ void log_call(const Call& call) {
     edge_of(call);  // clears the flag: latecomer_edge was about this call, although it is not logged
     return;
   }
-  if (state.log.size() != call.n - state.logged_from || state.log.size() >= core::Sequence::kRootedEpoch) {
-    if (!state.member.sequence().waits()) ++state.log_missed;  // with waits, an epoch may be longer than its log
+  CallLog& log = state.log(lock);
+  if (log.records.size() != call.n - log.first || log.records.size() >= core::Sequence::kRootedEpoch) {
+    if (!state.member.sequence().waits()) ++log.missed;  // with waits, an epoch may be longer than its log
     return;
   }
   try {
-    state.log.push_back(record_of(call));
-    if (state.leadership && state.leadership->learner) {
-      state.leadership->signatures.push_back(call.signature);
+    log.records.push_back(record_of(call));
+    if (state.tree.leadership && state.tree.leadership->learner) {
+      state.tree.leadership->signatures.push_back(call.signature);
       if (call.n == 0) {
-        const LearnerLock lock(*state.leadership);
-        state.leadership->learner->begin(call.arrival);
+        const LearnerLock lock(*state.tree.leadership);
+        state.tree.leadership->learner->begin(call.arrival);
       }
     }
   } catch (const std::bad_alloc&) {
     // A record without its signature would shift the signatures behind it.
-    if (state.log.size() > call.n - state.logged_from) state.log.pop_back();
-    ++state.log_missed;
+    if (log.records.size() > call.n - log.first) log.records.pop_back();
+    ++log.missed;
   }
 }
 
@@ -104,9 +106,9 @@ void record_exit(Call& call, Nanoseconds exit) {
   const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
   CommState& state = *call.state;
   SiteSlot& slot = *call.slot;
-  write_exit(state, call.n, exit);
+  write_exit(lock, state, call.n, exit);
   if (call.forecast.expected >= 0) [[unlikely]]
-    write_forecast(state, call.n, call.forecast);
+    write_forecast(lock, state, call.n, call.forecast);
   if (state.sample && call.counts() && state.sample->keeps(call.n)) [[unlikely]]
     add_to_sample(call, exit);
   profiles::LocalSite* local = slot.local;

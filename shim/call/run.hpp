@@ -51,8 +51,8 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
   {
     const Guard beneath(Layer::program);  // an operator, an error handler
     if (call.decision.algorithm) {
-      rc = state->executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block, call.arrival,
-                                call.forecast);
+      rc = state->dispatch.executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block,
+                                         call.arrival, call.forecast);
     } else {
       bool courteous = false;
       if constexpr (!std::is_null_pointer_v<Start>) {
@@ -68,7 +68,7 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
   }
   if (kind == core::CallKind::blocking) end_call(call);
   else if (rc == MPI_SUCCESS) defer_call(call, *request);
-  if (call.decision.algorithm) state->executor->rethrow();
+  if (call.decision.algorithm) state->dispatch.executor->rethrow();
   return rc;
 }
 

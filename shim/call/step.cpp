@@ -59,7 +59,7 @@ bool talking() { return job_world().together && job_rules().policy.exchange == c
   call.ended_epoch = !rested;
   if (rested) idle_forget();
   end_epoch(state, rested);
-  if (state.branch) pump_mail();
+  if (state.tree.branch) pump_mail();
   if (step.announce) announce(state, step.n);
 }
 
@@ -112,8 +112,8 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
     note_unplanned(call.decision);
   if (notes) {
     try {
-      if (!state.executor) state.executor = std::make_unique<Executor>();
-      state.executor->note(state, call.signature, hash, call.operands);
+      if (!state.dispatch.executor) state.dispatch.executor = std::make_unique<Executor>();
+      state.dispatch.executor->note(state, call.signature, hash, call.operands);
     } catch (const std::bad_alloc&) {
       // The schedule is built inside its call, not ahead of it.
     }
@@ -121,24 +121,24 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   if (!call.decision.algorithm) return;
   // The agreement waits for all members. So it takes place only in calls that wait for all members anyway.
   if (!state.identified() && core::depends_on_all(call.signature.op, call.signature.bytes)) agree_on_identity(state);
-  if (!state.usable() || state.refused) {
+  if (!state.usable() || state.dispatch.refused) {
     call.decision = {};
     return;
   }
   if (job_rules().checks &&
       !check_call(state, call.signature, call.n, call.slot->site.load(std::memory_order_relaxed))) {
-    state.refused = true;  // on all ranks: the leader told them
+    state.dispatch.refused = true;  // on all ranks: the leader told them
     call.decision = {};
     return;
   }
-  if (!state.executor) state.executor = with_reserve([] { return std::make_unique<Executor>(); });
+  if (!state.dispatch.executor) state.dispatch.executor = with_reserve([] { return std::make_unique<Executor>(); });
   call.algorithm = static_cast<std::uint8_t>(1 + core::index_of(call.decision.algorithm));
   if (entry && entry->remembered) ++earlier_run().calls;
 }
 
 /// Whether the exchange has something to do after this call.
 bool exchange_is_due(const Call& call) {
-  return call.counts() && (call.n >= call.state->look_at || call.state->member.looks_after(call.n));
+  return call.counts() && (call.n >= call.state->tree.look_at || call.state->member.looks_after(call.n));
 }
 
 /// What all ranks do together behind a call that depends on all of them.
@@ -160,7 +160,7 @@ bool exchange_is_due(const Call& call) {
   }
   if (call.ended_epoch) prepare_snapshot();
   if (state.member.looks_after(call.n)) hear_early(state);
-  if (call.n >= state.look_at) look(state, call.n);
+  if (call.n >= state.tree.look_at) look(state, call.n);
 }
 
 }  // namespace
@@ -197,15 +197,16 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept {
     if (step.hear || step.ends_epoch) [[unlikely]]
       at_boundary(call, step);
     if (call.decides && job_world().together) decide_call(call);
-    if (state.watched && !(call.decision.algorithm && call.decision.algorithm->background)) pass(state, call.n);
-    if (!talks && state.log.size() >= core::Sequence::kRootedEpoch) [[unlikely]]
-      set_log_aside(state);
+    if (state.dispatch.watched && !(call.decision.algorithm && call.decision.algorithm->background))
+      pass(state, call.n);
+    if (!talks) [[unlikely]]
+      set_full_log_aside(state);
     log_call(call);
   } catch (...) {
     // This rank does not know how the other ranks run the call. Native alone would hang the job or change its data.
     if (job_rules().decides) no_memory_left("the decision about a collective");
     warn("no memory for the record of a collective: arrival patterns are lost");
-    state.broken = true;
+    state.tree.broken = true;
   }
 }
 

@@ -73,9 +73,9 @@ void engine_iteration(Nanoseconds at);
 
 /// Call n uses none of the engine's messages.
 inline void pass(CommState& state, std::uint64_t n) {
-  if (!state.watched) return;
-  state.watched->begun.store(n + 1, std::memory_order_relaxed);
-  state.watched->posted.store(n + 1, std::memory_order_release);
+  if (!state.dispatch.watched) return;
+  state.dispatch.watched->begun.store(n + 1, std::memory_order_relaxed);
+  state.dispatch.watched->posted.store(n + 1, std::memory_order_release);
 }
 
 /// Runs begun before the process arrived, so far; patterns exchanged for single calls and messages sent for them;

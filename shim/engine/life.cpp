@@ -124,7 +124,7 @@ void stop_engine() noexcept {
   {
     // Attribute callbacks of MPI_Finalize may still call collectives: these run in the foreground.
     const JobLock lock;
-    for (CommState* s = lock->states; s; s = s->next) s->watched.reset();
+    for (CommState* s = lock->states; s; s = s->next) s->dispatch.watched.reset();
   }
   ending->stop();
   const EngineFigures f = ending->figures();

@@ -71,25 +71,26 @@ void watch(CommState& state) {
   watched->rank = state.rank;
   watched->world = state.world;
   watched->begun = watched->posted = state.member.sequence().next_number();
-  state.watched = watched;
+  state.dispatch.watched = watched;
   engine->watch(std::move(watched));
   if (!state.member.plan().empty()) engine_plan(state);
 }
 
 void unwatch(CommState& state) {
-  if (engine && state.watched) engine->unwatch(*state.watched);
-  state.watched.reset();
+  if (engine && state.dispatch.watched) engine->unwatch(*state.dispatch.watched);
+  state.dispatch.watched.reset();
 }
 
 void engine_plan(CommState& state) {
-  if (engine && state.watched) engine->plan(*state.watched, state.member.plan(), state.member.in_force().hash());
+  if (engine && state.dispatch.watched)
+    engine->plan(*state.dispatch.watched, state.member.plan(), state.member.in_force().hash());
 }
 
 void engine_edge(double fraction, Nanoseconds at) {
   if (engine) engine->edge(fraction, at);
 }
 std::optional<OwnPattern> engine_pattern(CommState& state, int planned, Nanoseconds arrival) {
-  return engine ? engine->pattern(*state.watched, planned, arrival) : std::nullopt;
+  return engine ? engine->pattern(*state.dispatch.watched, planned, arrival) : std::nullopt;
 }
 void engine_greet(std::span<const Rank> world) {
   if (engine) engine->greet(world);

@@ -143,7 +143,7 @@ void Engine::send_notice(const Run& run, Rank peer) try {
 
 int run_with_engine(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
                     const OwnPattern* own, int failure) {
-  return engine->run(state.watched, n, key, operands, own, failure);
+  return engine->run(state.dispatch.watched, n, key, operands, own, failure);
 }
 
 }  // namespace latecomer::shim

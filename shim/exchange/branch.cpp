@@ -92,11 +92,11 @@ void read_of_tree(Mail kind, std::span<const char> message) noexcept {
 
 Branch::Branch(CommState& of)
     : state(&of),
-      node(of.identity, of.rank, of.size, of.place, job_rules().policy.record_arrivals),
+      node(of.identity, of.rank, of.size, of.tree.place, job_rules().policy.record_arrivals),
       own_world(of.world[static_cast<std::size_t>(of.rank)]) {
   const auto add = [&](Rank r) { peers.emplace_back(r, of.world[static_cast<std::size_t>(r)]); };
-  if (of.place.parent >= 0) add(of.place.parent);
-  std::ranges::for_each(of.place.children, add);
+  if (of.tree.place.parent >= 0) add(of.tree.place.parent);
+  std::ranges::for_each(of.tree.place.children, add);
   if (of.rank == 0) world = of.world;
 }
 
@@ -169,8 +169,8 @@ void Branch::whole(std::uint64_t n, const profiles::CallDigest& call, const prof
                     sampled.arrivals, sampled.exits);
     }
   }
-  if (!state || !state->leadership || state->broken) return;
-  if (!try_patterns([&] { learn(*state->leadership, n, call, facts, sampled); })) state->broken = true;
+  if (!state || !state->tree.leadership || state->tree.broken) return;
+  if (!try_patterns([&] { learn(*state->tree.leadership, n, call, facts, sampled); })) state->tree.broken = true;
 }
 
 void Branch::summed(const profiles::CallDigest& call, const profiles::CallFacts& facts,
@@ -204,16 +204,16 @@ void Branch::different(std::uint64_t n, const profiles::CallDigest& call) {
 }
 
 void Branch::waited(Nanoseconds sum) {
-  if (!state || !state->leadership) return;
-  const LearnerLock lock(*state->leadership);
-  state->leadership->waited += sum;
+  if (!state || !state->tree.leadership) return;
+  const LearnerLock lock(*state->tree.leadership);
+  state->tree.leadership->waited += sum;
 }
 
 void grow(CommState& state) {
   const MailLock lock;
   Branches& b = branches();
   const auto made = [&] {
-    state.branch = b.all.insert_or_assign(state.identity, std::make_unique<Branch>(state)).first->second.get();
+    state.tree.branch = b.all.insert_or_assign(state.identity, std::make_unique<Branch>(state)).first->second.get();
   };
   if (!try_patterns([&] { with_reserve(made); })) {
     if (job_rules().announces) no_memory_left("a communicator");  // its plans would not arrive
@@ -226,52 +226,52 @@ void grow(CommState& state) {
 
 void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next) {
   const MailLock lock;
-  Branch& branch = *state.branch;
+  Branch& branch = *state.tree.branch;
   branch.next = next;
-  branch.node.end_epoch(first, log, job_clocks().domains == 1 ? 0 : job_clocks().uncertainty_now(), state.waited,
+  branch.node.end_epoch(first, log, job_clocks().domains == 1 ? 0 : job_clocks().uncertainty_now(), state.tree.waited,
                         branch);
 }
 
 void flush_digests(CommState& state) {
   const MailLock lock;
-  try_patterns([&] { state.branch->node.flush(*state.branch); });
+  try_patterns([&] { state.tree.branch->node.flush(*state.tree.branch); });
 }
 
 bool expects_mail(const CommState& state) {
   const MailLock lock;
-  return state.branch->node.expects() || mail_waits();
+  return state.tree.branch->node.expects() || mail_waits();
 }
 
 void announce_below(const CommState& state, std::span<const char> announcement) {
   const MailLock lock;
   const std::span head(reinterpret_cast<const char*>(&state.identity), sizeof state.identity);
-  for (const Rank child : state.place.children)
-    with_reserve([&] { put_mail(state.branch->world_of(child), Mail::announcement, head, announcement); });
+  for (const Rank child : state.tree.place.children)
+    with_reserve([&] { put_mail(state.tree.branch->world_of(child), Mail::announcement, head, announcement); });
 }
 
 bool take_announcement(CommState& state, std::vector<char>& out) {
   const MailLock lock;
-  if (state.branch->announcement.empty()) return false;
-  out.swap(state.branch->announcement);
-  state.branch->announcement.clear();
+  if (state.tree.branch->announcement.empty()) return false;
+  out.swap(state.tree.branch->announcement);
+  state.tree.branch->announcement.clear();
   return true;
 }
 
 void end_branch(CommState& state) {
-  if (!state.branch) return;
+  if (!state.tree.branch) return;
   const MailLock lock;
-  Branch& branch = *state.branch;
+  Branch& branch = *state.tree.branch;
   branch.ended = true;
-  branch.broken = state.broken;
+  branch.broken = state.tree.broken;
   if (branch.broken) branch.node.give_up();  // this rank's logs are not whole
   try_patterns([&] { branch.node.end(branch); });
   branch.say_end();
 }
 
 void outlive(CommState& state) {
-  if (!state.branch) return;
+  if (!state.tree.branch) return;
   const MailLock lock;
-  Branch& branch = *std::exchange(state.branch, nullptr);
+  Branch& branch = *std::exchange(state.tree.branch, nullptr);
   branch.state = nullptr;
   if (branch.over()) branches().all.erase(state.identity);
 }

@@ -94,8 +94,8 @@ void hear(CommState& state, std::uint64_t n, bool waits);
 /// inside a collective for a kind of call that was seen before. Call it right after a collective.
 void hear_early(CommState& state);
 
-/// Without an exchange: keeps the log for the end and starts a new one.
-void set_log_aside(CommState& state);
+/// Without an exchange: keeps a full log for the end and starts a new one.
+void set_full_log_aside(CommState& state);
 
 /// At the end of a communicator that has no tree: keeps its log until the end of the job.
 void retain_log(const CommState& state);

@@ -88,7 +88,7 @@ int unite(CommState& state, std::uint64_t* words, int count, bool waits) {
 }  // namespace
 
 void take_place(CommState& state) {
-  state.place = core::place_in_tree(job_world().hosts_of(state.world), state.rank);
+  state.tree.place = core::place_in_tree(job_world().hosts_of(state.world), state.rank);
   if (state.rank == 0) lead(state);
   if (state.usable() && job_rules().policy.exchange == core::Exchange::epoch) grow(state);
   watch(state);
@@ -120,7 +120,7 @@ void identify(CommState& state, bool waits) {
     if (rc != MPI_SUCCESS) {
       // This rank exchanges nothing more here. A rank without this error gets the communicator's next error.
       contexts().settle(number, mine, kContexts, true);
-      state.broken = true;
+      state.tree.broken = true;
       state.context = kContexts;
       return;
     }

@@ -84,12 +84,12 @@ void lead(CommState& state) {
         },
         state.member.plan());
   const JobLock lock;  // another thread may be writing a snapshot of all communicators
-  state.leadership = std::move(leadership);
+  state.tree.leadership = std::move(leadership);
 }
 
 void note_decisions(CommState& state) {
-  if (!state.leadership || !state.leadership->learner || state.broken) return;
-  Leadership& lead = *state.leadership;
+  if (!state.tree.leadership || !state.tree.leadership->learner || state.tree.broken) return;
+  Leadership& lead = *state.tree.leadership;
   const Nanoseconds begin = now();
   {
     const LearnerLock lock(lead);
@@ -112,8 +112,8 @@ void note_decisions(CommState& state) {
 
 void note_outcome(CommState& state) {
   note_decisions(state);
-  if (!state.leadership || !state.leadership->learner || state.broken) return;
-  Leadership& lead = *state.leadership;
+  if (!state.tree.leadership || !state.tree.leadership->learner || state.tree.broken) return;
+  Leadership& lead = *state.tree.leadership;
   const core::Learner::Outcome outcome = [&] {
     const LearnerLock lock(lead);
     return lead.learner->outcome();
@@ -127,7 +127,7 @@ void note_outcome(CommState& state) {
 
 void announce(CommState& state, std::uint64_t n) {
   if (state.rank != 0 || !state.usable()) return;
-  Leadership& lead = *state.leadership;
+  Leadership& lead = *state.tree.leadership;
   lead.announced_at = n;
   // The budget of learning, in processor time: 20 ms once, and 2% of the time since the start. It matters in programs
   // with hundreds of slots and calls of a few microseconds. Beyond, the learner announces "as before" without a look at
@@ -143,7 +143,7 @@ void announce(CommState& state, std::uint64_t n) {
       lead.learner->waited(lead.waited / state.size);
       lead.waited = 0;
     }
-    if (!state.broken)
+    if (!state.tree.broken)
       announced = lead.learner->announce(n, state.member.in_force().dropped(), begin,
                                          learning > kSpentAtFirst + (begin - job_process().started) / kPartOfTime);
     modelled = lead.learner && lead.learner->modelled();
@@ -154,7 +154,7 @@ void announce(CommState& state, std::uint64_t n) {
       lead.announcement = announced.serialize();
     }
   } catch (const std::bad_alloc&) {
-    state.broken = true;
+    state.tree.broken = true;
     announced = {};
     with_reserve([&] { lead.announcement = announced.serialize(); });  // the members wait for one
   }
@@ -175,7 +175,7 @@ void announce(CommState& state, std::uint64_t n) {
     }();
     if (at_once || now() >= lead.words_next) note_decisions(state);
   } catch (const std::bad_alloc&) {
-    state.broken = true;
+    state.tree.broken = true;
   }
   if (!plan) return;
   int dispatched = 0;

@@ -143,7 +143,8 @@ void Executor::prepare(CommState& state, const core::Plan& plan) {
     const Seen& seen = seen_[e.signature % seen_.size()];
     if (e.algorithm < 0 || !seen.known || seen.signature != e.signature || prepared_.size() == kKeptSchedules) return;
     const core::Decision decision = core::decide_as(job_rules().policy, seen.call, state.size, e);
-    if (!decision.algorithm || (decision.algorithm->background && state.watched)) return;  // the engine keeps its own
+    if (!decision.algorithm || (decision.algorithm->background && state.dispatch.watched))
+      return;  // the engine keeps its own
     const ScheduleKey key = key_of(seen.shape, decision);
     if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) return;
     const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const auto& k) {
@@ -185,7 +186,7 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
   }
   const Operands given = with_in_place(signature, state.rank, raw);
   std::optional<OwnPattern> own;
-  if (decision.edge && state.watched) own = engine_pattern(state, decision.pattern, arrival);
+  if (decision.edge && state.dispatch.watched) own = engine_pattern(state, decision.pattern, arrival);
   if (own) forecast = {true, own->pattern.arrival(state.rank)};
   else if (decision.pattern >= 0)
     forecast = {
@@ -239,7 +240,7 @@ int Executor::run_movement(CommState& state, std::uint64_t n, const ScheduleKey&
     plain.send = bytes->input();
     plain.recv = bytes->output();
   }
-  const int rc = key.algorithm->background && state.watched
+  const int rc = key.algorithm->background && state.dispatch.watched
                      ? run_with_engine(state, n, key, plain, own, failure)
                      : run_schedule(state, key, plain, Layout::bytes(), own ? &own->pattern : nullptr, failure);
   return rc == MPI_SUCCESS ? bytes->finish() : rc;

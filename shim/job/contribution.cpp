@@ -93,8 +93,8 @@ void refresh(const JobLock& lock, bool finished) {
   }
   c.decisions = lock->past_decisions;
   for (const CommState* s = lock->states; s; s = s->next)
-    if (s->leadership)
-      c.decisions.insert(c.decisions.end(), s->leadership->decisions.begin(), s->leadership->decisions.end());
+    if (s->tree.leadership)
+      c.decisions.insert(c.decisions.end(), s->tree.leadership->decisions.begin(), s->tree.leadership->decisions.end());
   if (job_world().state && lock->mine.sample.begun())
     c.sample.counted = job_world().state->member.sequence().next_number();
   take_frames(lock);

@@ -335,7 +335,7 @@ Gathered gather_profile() noexcept {
     for (CommState* s = JobLock()->states; s; s = s->next) {
       note_outcome(*s);
       retain_log(*s);
-      s->log.clear();
+      s->log(JobLock()).records.clear();
     }
     retain_open_logs();
   });

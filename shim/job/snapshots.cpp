@@ -37,9 +37,9 @@ bool write_snapshot(const JobLock& lock, bool finished) {
   for (const CommState* s = lock->states; s; s = s->next) ++communicators;
   live.reserve(kLogsOfOne * communicators);
   for (const CommState* s = lock->states; s; s = s->next)
-    if (!s->log.empty() && !s->foreign && s->size > 1 && !s->world.empty())
+    if (const CallLog& log = s->log(lock); !log.records.empty() && !s->foreign && s->size > 1 && !s->world.empty())
       live.push_back(
-          {s->identity, s->size, s->rank, s->world[static_cast<std::size_t>(s->rank)], s->logged_from, s->log});
+          {s->identity, s->size, s->rank, s->world[static_cast<std::size_t>(s->rank)], log.first, log.records});
   const auto held = add_open_logs(live, false);
   const auto result = job_output().spool.write(lock->mine, live);
   if (!finished) write_prometheus(lock);
