@@ -66,8 +66,8 @@ Candidate connect_to_run(const RollCallOffer& offer, Nanoseconds deadline) {
     if (!wait_for_events(wanted, deadline)) break;
     for (std::size_t i = tried.size(); i-- > 0;) {
       if (wanted[i].revents == 0) continue;
-      const bool open = tried[i].lines.read(tried[i].fd.get());
-      const auto line = tried[i].lines.next();
+      const bool open = tried[i].lines.read_bytes(tried[i].fd.get());
+      const auto line = tried[i].lines.take_line();
       if (line && *line == offer.greeting()) return std::move(tried[i]);
       if (line || !open) tried.erase(tried.begin() + static_cast<std::ptrdiff_t>(i));
     }
@@ -78,10 +78,10 @@ Candidate connect_to_run(const RollCallOffer& offer, Nanoseconds deadline) {
 /// The next line of `run`; "": the connection is lost, or the deadline has come.
 std::string hear_line(Candidate& run, Nanoseconds deadline) {
   for (bool open = true;;) {
-    if (const auto line = run.lines.next()) return *line;
+    if (const auto line = run.lines.take_line()) return *line;
     std::vector<pollfd> wanted = {{run.fd.get(), POLLIN, 0}};
     if (!open || !wait_for_events(wanted, deadline)) return "";
-    open = run.lines.read(run.fd.get());
+    open = run.lines.read_bytes(run.fd.get());
   }
 }
 
@@ -100,7 +100,7 @@ bool run_offers_roll_call() { return std::getenv(RollCallOffer::kVariable) != nu
 
 RunAnswer ask_run(int rank, int size, Nanoseconds deadline) {
   const char* offered = std::getenv(RollCallOffer::kVariable);
-  const auto offer = profiles::roll_call_offer(offered ? offered : "");
+  const auto offer = profiles::parse_roll_call_offer(offered ? offered : "");
   if (!offer) return {};
   Candidate run = connect_to_run(*offer, deadline);
   char here[256];
