@@ -7,8 +7,8 @@
 // - verdict 0: from rank 0, in any case: yes if the rooms hold each rank of MPI_COMM_WORLD once.
 // So yes means that all rooms wait for the verdict, and all of them hear it.
 //
-// No rank knows how many rooms there are. But the lowest rank that no room so far holds speaks for the next one, so
-// rank 0 knows for which name to wait. A room with too many ranks for one value counts as several.
+// No rank knows how many rooms there are. A room publishes each run of its ranks under the lowest rank of the run. So the
+// lowest rank that no run so far holds is the next such name, and rank 0 knows for which name to wait.
 //
 // The rooms are a tree of one level. The service is one process, which answers one request after the other. Further
 // levels add requests, and no answer comes sooner. So that waiting rooms do not delay rank 0, they ask less often, the
