@@ -78,10 +78,10 @@ bool roll_call(int rank, int size, double timeout_s) {
     if (!run.why.empty()) call.wrong.push_back(run.why);
   }
   adopt_identity(rank);
-  choose_output_alone(job(), "");
+  choose_output_alone("");
   for (const std::string& why : call.wrong)
     warn("%s: every rank observes alone and all calls stay native; after the job, run latecomer recover %s",
-         why.c_str(), (job().output + ".parts").c_str());
+         why.c_str(), (job_output().path + ".parts").c_str());
   return false;
 }
 

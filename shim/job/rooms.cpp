@@ -7,8 +7,8 @@
 // - verdict 0: from rank 0, in any case: yes if the rooms hold each rank of MPI_COMM_WORLD once.
 // So yes means that all rooms wait for the verdict, and all of them hear it.
 //
-// No rank knows how many rooms there are. A room publishes each run of its ranks under the lowest rank of the run. So the
-// lowest rank that no run so far holds is the next such name, and rank 0 knows for which name to wait.
+// No rank knows how many rooms there are. A room publishes each run of its ranks under the lowest rank of the run. So
+// the lowest rank that no run so far holds is the next such name, and rank 0 knows for which name to wait.
 //
 // The rooms are a tree of one level. The service is one process, which answers one request after the other. Further
 // levels add requests, and no answer comes sooner. So that waiting rooms do not delay rank 0, they ask less often, the
@@ -90,12 +90,12 @@ std::string describe_missing(int rank, const Names& names, double timeout_s) {
 
 /// The value of `here`. Ranks that observe alone take from rank 0 which job this is.
 std::string write_identity() {
-  const std::string& id = job().id.id;
+  const std::string& id = job_output().id.id;
   const bool plain =
       id.size() < 100 && id.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-") ==
                              std::string::npos;  // all process managers take it
   char key[24];
-  std::snprintf(key, sizeof key, "%llx#", static_cast<unsigned long long>(job().id.key));
+  std::snprintf(key, sizeof key, "%llx#", static_cast<unsigned long long>(job_output().id.key));
   return with_build(key + (plain ? id : ""));
 }
 
@@ -184,8 +184,8 @@ void adopt_identity(int rank) {
   const char* key = std::strchr(value, '#');
   const char* id = key ? std::strchr(key + 1, '#') : nullptr;
   if (!id) return;
-  job().id.key = std::strtoull(key + 1, nullptr, 16);
-  if (id[1] != '\0') job().id.id = id + 1;
+  job_output().id.key = std::strtoull(key + 1, nullptr, 16);
+  if (id[1] != '\0') job_output().id.id = id + 1;
 }
 
 }  // namespace latecomer::shim
