@@ -46,17 +46,17 @@ class RollCall {
     bool over = false;  ///< with `no`
   };
 
-  void run() noexcept;
-  void answer();
-  void accept_all();
-  void look_at(int fd);
-  void arrive(Connection& from, const std::string& line);
-  void become_ready(Connection& from);
-  void leave(Job& job);
-  void refuse(Job& job, const std::string& why);
-  void tell(Connection& to, const std::string& verdict);
-  void forget_old();
-  static std::string missing(const Job& job);
+  void serve_ranks() noexcept;
+  void answer_ranks();
+  void accept_connections();
+  void read_connection(int fd);
+  void admit_rank(Connection& from, const std::string& line);
+  void note_ready(Connection& from);
+  void end_incomplete(Job& job);
+  void refuse_job(Job& job, const std::string& why);
+  void send_verdict(Connection& to, const std::string& verdict);
+  void forget_old_connections();
+  static std::string describe_missing(const Job& job);
 
   profiles::RollCallOffer offer_;
   profiles::Descriptor listener_, events_, stop_;

@@ -4,6 +4,7 @@
 
 #include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
+#include "shim/state/shared.hpp"
 
 namespace latecomer::shim {
 

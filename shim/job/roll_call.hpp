@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "core/base/types.hpp"
 #include "shim/clock.hpp"
 
 namespace latecomer::shim {
@@ -18,9 +20,20 @@ bool roll_call(int rank, int size, double timeout_s);
 
 // rooms.cpp
 
-/// Confirms the same with a few requests per host. Returns true on all ranks or on none. After false, a rank asks the
-/// name service by itself.
-bool meet_in_rooms(int rank, int size, double timeout_s);
+/// What the rank that speaks for a room knows.
+struct RoomCall {
+  int size;                   ///< of MPI_COMM_WORLD
+  double timeout_s;           ///< for messages
+  Nanoseconds deadline;       ///< of waits for a rank that may not come
+  std::vector<Rank> ranks{};  ///< of the room, ascending
+  /// Each thing that is wrong, which this rank has to say.
+  std::vector<std::string> wrong{};
+};
+/// Confirms by the name service that the rooms hold every rank. The lowest rank of each room calls it. Returns true on
+/// all of them or on none.
+bool ask_rooms(RoomCall& call) noexcept;
+/// Takes the identity of the job from rank 0, if its name can be found. For ranks that observe alone.
+void adopt_identity(int rank);
 
 // local_ranks.cpp
 
@@ -30,7 +43,7 @@ struct LocalRanks {
   int count = 0;
 };
 /// Nothing if the launcher does not tell.
-std::optional<LocalRanks> local_ranks(int size);
+std::optional<LocalRanks> find_local_ranks(int size);
 
 // run_channel.cpp
 
