@@ -15,6 +15,8 @@
 // A name service may fail or lie. A rank that does not find its own `here` says `deaf` in place of no, and waits for
 // nobody. A rank that does not hear yes asks `latecomer run` (run_channel.cpp), which says yes only if all ranks ask.
 // So no rank hears yes anywhere unless all do: of rooms, names and `run`, a rank asks the next only after no.
+#include "shim/job/roll_call.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -23,7 +25,6 @@
 
 #include "shim/job/names.hpp"
 #include "shim/job/output.hpp"
-#include "shim/job/roll_call.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/entry.hpp"
 
