@@ -17,13 +17,13 @@
 namespace latecomer::core {
 
 /// A modelled time above this share of native's is no gain worth another rounding and a rebuilt schedule. Derived: a
-/// verdict needs a measured gain of 3% (choose.cpp), and 2% are left for the error of the model.
+/// verdict needs a measured gain of 3% (judge.hpp), and 2% are left for the error of the model.
 inline constexpr double kWorthTrying = 0.95;
 /// If native takes more than this many times the modelled time, the model does not describe the machine. The usual
 /// reason is that ranks share cores (4 ranks on 2 cores, in shared memory: modelled 64 us, measured 4.0 ms). A smaller
 /// factor rejects figures of a similar network, a larger one accepts ranks that share cores.
 inline constexpr double kNoForecast = 5;
-/// Nanoseconds that any call takes beside its messages. Derived: kNoForecast times a dispatch (Learner::kDispatch, 2
+/// Nanoseconds that any call takes beside its messages. Derived: kNoForecast times a dispatch (kDispatch of learning, 2
 /// us). The model has no such time, and without this term every call of less than 1 us would seem misjudged.
 inline constexpr double kOfAnyCall = 10'000;
 inline bool is_forecast(double modelled_ns, double measured_ns) {

@@ -11,7 +11,7 @@ namespace {
 /// Measured: on the wire, 15 of 17 times of latecomer's algorithms were 0.9 to 1.3 times the model's, with figures of
 /// the network from the same job (docs/results/wire.md).
 constexpr double kFaster = 0.9, kSlower = 1.3;
-/// Medians of a few dozen calls on a busy machine differ by this share without cause (learning/choose.cpp).
+/// Medians of a few dozen calls on a busy machine differ by this share without cause (learning/judge.hpp).
 constexpr double kNoise = 0.03;
 
 /// The exit of a rank if the model is wrong by `error`. An exit before the last arrival depends on other arrivals,

@@ -10,8 +10,9 @@
 #include <memory>
 #include <optional>
 
+#include "core/agreement/agreement.hpp"
 #include "core/base/text.hpp"
-#include "core/learning/learner.hpp"
+#include "core/learning/samples.hpp"
 #include "core/select/by_call.hpp"
 #include "core/select/gain.hpp"
 #include "profiles/base/json.hpp"
@@ -111,7 +112,7 @@ core::Result<core::Forecast> forecast_of(const Site& site, int ranks) {
 /// The measured native calls of a site; nullptr: too few.
 const analysis::Dispatch* native_calls(const Site& site) {
   const auto native = std::ranges::find(site.dispatch, "native", &analysis::Dispatch::algorithm);
-  return native == site.dispatch.end() || native->calls < core::Learner::kEnough ? nullptr : &*native;
+  return native == site.dispatch.end() || native->calls < core::kEnoughMeasured ? nullptr : &*native;
 }
 
 /// The measured time of a native call in terms of the objective, in ns; -1 if too few calls were observed.
@@ -155,8 +156,8 @@ core::Result<core::Call> modelled_call(const Site& site) {
   if (core::is_irregular(*op))
     return core::Error{"a profile does not contain the sizes of the blocks; a rule with \"use\": \"auto\" learns them"};
   if (site.bytes.value_or(0) < 1) return core::Error{"the payload is empty or not known on all ranks"};
-  if (site.patterns < core::Learner::kEnough)
-    return core::Error{"fewer than " + std::to_string(core::Learner::kEnough) + " calls have records of all ranks"};
+  if (site.patterns < core::kEnoughMeasured)
+    return core::Error{"fewer than " + std::to_string(core::kEnoughMeasured) + " calls have records of all ranks"};
   core::Call call;
   call.op = *op;
   call.ranks = static_cast<int>(site.comm_size);

@@ -732,7 +732,7 @@ TEST_CASE("auto: simulation takes a small share of the time, and a hurried leade
       loop.call(allreduce(1 << 14), 1, offsets, native, 1.5);
     }
     return std::pair(loop.modelled,
-                     (Learner::kModelMessage * static_cast<double>(loop.modelled) - Learner::kModelStake) /
+                     (SlotModeller::kMessage * static_cast<double>(loop.modelled) - SlotModeller::kStake) /
                          static_cast<double>(loop.clock));
   };
   const auto [quick, quick_share] = models(5'000, 1'000);
@@ -740,8 +740,8 @@ TEST_CASE("auto: simulation takes a small share of the time, and a hurried leade
   INFO(quick << " and " << slow << " messages, " << quick_share << " and " << slow_share);
   CHECK(quick > 0);
   CHECK(quick < slow);
-  CHECK(quick_share <= Learner::kModelShare);
-  CHECK(slow_share <= Learner::kModelShare);
+  CHECK(quick_share <= SlotModeller::kShare);
+  CHECK(slow_share <= SlotModeller::kShare);
 
   Loop loop(policy, 4);
   const auto call = [&] {
