@@ -257,8 +257,20 @@ DigestNode::Epoch* DigestNode::find(std::uint64_t first, bool create) {
     epoch = std::move(spare_.back());
     spare_.pop_back();
   }
-  epoch.first = first;
+  epoch.begin(first, children_ended_ ? 0 : place_.children.size());
   return &*epochs_.insert(at, std::move(epoch));
+}
+
+void DigestNode::Epoch::begin(std::uint64_t at, std::size_t children) {
+  first = at;
+  stage = Stage::ahead;
+  logs_awaited = sums_awaited = children;
+  uncertainty = waited = 0;
+  records.clear();
+  digests.clear();
+  facts.clear();
+  sums.clear();
+  samples.clear();
 }
 
 /// Keeps the times of the sampled calls of one rank: the rank, the number of bytes that follow, and the values.
@@ -294,18 +306,17 @@ void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> reco
   if (given_up_) return;
   if (records.empty()) return flush(host);
   // Epochs end in their order. So drop logs of children for earlier epochs that this rank has not ended.
-  std::erase_if(epochs_, [&](const Epoch& e) { return !e.own && e.first < std::max(first, facts_until_); });
+  drop_epochs_ahead(std::max(first, facts_until_));
   if (first < facts_until_) return flush(host);  // too late
   try {
     reserve(records.size());
     Epoch* epoch = find(first, true);
-    if (!epoch || epoch->own) return;
+    if (!epoch || epoch->stage != Stage::ahead) return;
     epoch->records.assign(records.begin(), records.end());
     // A leaf sends its records as they are.
     if (!place_.children.empty() || place_.parent < 0) merge_records(*epoch, records, rank_);
-    epoch->own = true;
-    if (children_ended_ || (lost_from_ <= first && first < lost_until_))
-      epoch->logs = epoch->summed = place_.children.size();
+    epoch->stage = Stage::logged;
+    if (lost_from_ <= first && first < lost_until_) epoch->await_nothing();
     if (lost_until_ <= first) lost_from_ = UINT64_MAX;
     epoch->uncertainty = std::max(epoch->uncertainty, uncertainty);
     epoch->waited += waited;
@@ -349,7 +360,7 @@ void DigestNode::flush(Host& host) {
 }
 
 void DigestNode::pass_up(Epoch& epoch, Host& host) {
-  epoch.passed = true;
+  epoch.stage = Stage::passed;
   const bool leaf = place_.children.empty();
   append_whole(up_, [&] {
     Packer out(up_);
@@ -415,7 +426,7 @@ CallSampled DigestNode::sample_of(std::size_t at) const {
 
 /// Leader: hands the calls of an epoch to the host, and sends the facts to all ranks.
 void DigestNode::decide(Epoch& epoch, Host& host) {
-  epoch.passed = true;
+  epoch.stage = Stage::passed;
   if (epoch.waited > 0) host.waited(epoch.waited);
   std::vector<char> patterns;
   std::uint64_t counted = 0;
@@ -458,7 +469,7 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
 }
 
 void DigestNode::apply(Epoch& epoch, std::span<const CallFacts> facts, std::span<const char> patterns, Host& host) {
-  epoch.applied = true;
+  epoch.stage = Stage::applied;
   if (epoch.sums.size() < facts.size()) epoch.sums.resize(facts.size());
   std::vector<Nanoseconds> arrivals;
   Unpacker in(patterns);
@@ -500,48 +511,45 @@ void DigestNode::pass_sums(Epoch& epoch, Host& host) {
 void DigestNode::advance(Host& host) {
   // The leader handles calls in their order.
   for (Epoch& epoch : epochs_) {
-    if (epoch.passed) continue;
-    if (!epoch.own || epoch.logs < place_.children.size()) break;
+    if (epoch.stage >= Stage::passed) continue;
+    if (epoch.stage == Stage::ahead || epoch.logs_awaited > 0) break;
     if (place_.parent < 0) decide(epoch, host);
     else pass_up(epoch, host);
   }
-  while (!epochs_.empty() && epochs_.front().applied && epochs_.front().summed >= place_.children.size()) {
+  while (!epochs_.empty() && epochs_.front().stage == Stage::applied && epochs_.front().sums_awaited == 0)
     finish_oldest(host);
-  }
 }
 
 void DigestNode::finish_oldest(Host& host) {
   Epoch& oldest = epochs_.front();
   pass_sums(oldest, host);
   finished_ = oldest.first + 1;
-  if (oldest.applied && place_.parent >= 0) {
+  if (oldest.stage == Stage::applied && place_.parent >= 0) {
     if (recent_.size() < kRecent) recent_.emplace_back();
     else std::rotate(recent_.begin(), recent_.begin() + 1, recent_.end());
     recent_.back().first = oldest.first;
     recent_.back().second.swap(oldest.records);
   }
-  oldest.own = oldest.passed = oldest.applied = false;
-  oldest.logs = oldest.summed = 0;
-  oldest.uncertainty = oldest.waited = 0;
-  oldest.records.clear();
-  oldest.digests.clear();
-  oldest.facts.clear();
-  oldest.sums.clear();
-  oldest.samples.clear();
   Epoch memory = std::move(oldest);
   epochs_.erase(epochs_.begin());
   spare_.push_back(std::move(memory));
 }
 
+/// Drops the logs of children for epochs that this rank will not end.
+void DigestNode::drop_epochs_ahead(std::uint64_t until) {
+  std::erase_if(epochs_, [&](const Epoch& e) { return e.stage == Stage::ahead && e.first < until; });
+}
+
 /// Continues without messages that are too late.
 void DigestNode::leave_late(Host& host) {
-  const auto late = [](const Epoch& e) { return e.own && !e.passed; };
+  const auto late = [](const Epoch& e) { return e.stage == Stage::logged; };
+  const auto ended = [](const Epoch& e) { return e.stage != Stage::ahead; };
   while (beyond(kMostLate, late)) {
-    std::ranges::find_if(epochs_, late)->logs = place_.children.size();
+    std::ranges::find_if(epochs_, late)->logs_awaited = 0;
     advance(host);
   }
   // The facts, or the sums of children, did not arrive.
-  while (beyond(2 * kMostLate + static_cast<std::size_t>(place_.depth), [](const Epoch& e) { return e.own; })) {
+  while (beyond(2 * kMostLate + static_cast<std::size_t>(place_.depth), ended)) {
     finish_oldest(host);
     advance(host);
   }
@@ -550,15 +558,15 @@ void DigestNode::leave_late(Host& host) {
 void DigestNode::take_log(const PartHead& part, std::span<const char> samples, Rank from) {
   Epoch* epoch = find(part.first, false);
   if (!epoch && part.first >= facts_until_) {
-    if (beyond(kMostAhead, [](const Epoch& e) { return !e.own; })) {
+    if (beyond(kMostAhead, [](const Epoch& e) { return e.stage == Stage::ahead; })) {
       lost_from_ = std::min(lost_from_, part.first);
       lost_until_ = std::max(lost_until_, part.first + 1);
       return;
     }
     epoch = find(part.first, true);
   }
-  if (!epoch || epoch->passed) return;  // too late
-  ++epoch->logs;
+  if (!epoch || epoch->stage >= Stage::passed) return;  // too late
+  if (epoch->logs_awaited > 0) --epoch->logs_awaited;
   epoch->uncertainty = std::max(epoch->uncertainty, part.uncertainty);
   epoch->waited += part.waited;
   if (part.kind == PartKind::records) {
@@ -580,8 +588,8 @@ void DigestNode::take_facts(std::uint64_t first, std::span<const char> part, std
     for (const Rank child : place_.children) host.send(child, message_);
   }
   Epoch* const epoch = find(first, false);
-  if (epoch && epoch->own) {
-    if (!epoch->applied) apply(*epoch, facts_, patterns, host);
+  if (epoch && epoch->stage != Stage::ahead) {
+    if (epoch->stage != Stage::applied) apply(*epoch, facts_, patterns, host);
   } else if (first >= finished_) {
     // Without the log of this rank, the leader knows no call of the epoch, so no rank has waits to add up.
     Epoch none;
@@ -589,13 +597,13 @@ void DigestNode::take_facts(std::uint64_t first, std::span<const char> part, std
     pass_sums(none, host);
   }
   for (Epoch& e : epochs_)
-    if (e.own && e.first < facts_until_) e.passed = e.applied = true;
+    if (e.stage != Stage::ahead && e.first < facts_until_) e.stage = Stage::applied;
 }
 
 void DigestNode::take_sums(std::uint64_t first) {
   Epoch* const epoch = find(first, false);
   if (!epoch) return;
-  ++epoch->summed;
+  if (epoch->sums_awaited > 0) --epoch->sums_awaited;
   if (epoch->sums.size() < sums_.size()) epoch->sums.resize(sums_.size());
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     epoch->sums[i].waited += sums_[i].waited;
@@ -646,14 +654,14 @@ bool DigestNode::take(std::span<const char> message, Host& host) {
 
 void DigestNode::end(Host& host) {
   ended_ = true;
-  if (children_ended_) std::erase_if(epochs_, [](const Epoch& e) { return !e.own; });
+  if (children_ended_) drop_epochs_ahead(UINT64_MAX);
   flush(host);
 }
 
 void DigestNode::end_children(Host& host) {
   children_ended_ = true;
-  if (ended_) std::erase_if(epochs_, [](const Epoch& e) { return !e.own; });
-  for (Epoch& e : epochs_) e.logs = e.summed = place_.children.size();
+  if (ended_) drop_epochs_ahead(UINT64_MAX);
+  for (Epoch& e : epochs_) e.await_nothing();
   advance(host);
 }
 
@@ -665,7 +673,7 @@ void DigestNode::give_up() {
 
 std::uint64_t DigestNode::counted_until(std::uint64_t next) const {
   for (const Epoch& e : epochs_)
-    if (!e.passed) return e.first;
+    if (e.stage < Stage::passed) return e.first;
   return next;
 }
 

@@ -87,7 +87,8 @@ class DigestNode {
     if (place_.parent >= 0)
       for (const auto& [first, records] : recent_) f(first, std::span<const CallRecord>(records), true);
     for (const Epoch& e : epochs_)
-      if (e.own && (place_.parent >= 0 || !e.passed)) f(e.first, std::span<const CallRecord>(e.records), e.applied);
+      if (e.stage == Stage::logged || (e.stage > Stage::logged && place_.parent >= 0))
+        f(e.first, std::span<const CallRecord>(e.records), e.stage == Stage::applied);
   }
   /// Leader: the number of the first call that is not counted yet. `next`: the number of the next epoch's first call.
   std::uint64_t counted_until(std::uint64_t next) const;
@@ -107,18 +108,29 @@ class DigestNode {
   /// 2,000 calls or more without this rank. The calls of its later epochs are lost.
   static constexpr std::size_t kMostAhead = 16;
 
+  /// The steps of an epoch on this rank, in their order.
+  enum class Stage : std::uint8_t {
+    ahead,    ///< children have ended the epoch, this rank has not
+    logged,   ///< this rank has ended the epoch
+    passed,   ///< this node has sent the digests up, or the leader the facts down
+    applied,  ///< this rank has applied the facts
+  };
+
   struct Epoch {
     std::uint64_t first = 0;
-    bool own = false;                  ///< this rank has ended the epoch
-    bool passed = false;               ///< this node has sent the digests up, or the leader the facts down
-    bool applied = false;              ///< this rank has applied the facts
-    std::size_t logs = 0, summed = 0;  ///< number of children whose digests are here; whose sums are here
+    Stage stage = Stage::ahead;
+    std::size_t logs_awaited = 0, sums_awaited = 0;  ///< number of children whose logs, whose sums are not here
     Nanoseconds uncertainty = 0, waited = 0;
     std::vector<CallRecord> records;
     std::vector<CallDigest> digests;
     std::vector<CallFacts> facts;  ///< on the leader only
     std::vector<CallSums> sums;
     std::vector<char> samples;  ///< blocks of ranks, packed
+
+    /// Continues without messages of the children.
+    void await_nothing() { logs_awaited = sums_awaited = 0; }
+    /// Becomes another epoch in the same memory.
+    void begin(std::uint64_t at, std::size_t children);
   };
 
   Epoch* find(std::uint64_t first, bool create);
@@ -135,6 +147,7 @@ class DigestNode {
   void take_facts(std::uint64_t first, std::span<const char> part, std::span<const char> patterns, Host& host);
   void take_sums(std::uint64_t first);
   void leave_late(Host& host);
+  void drop_epochs_ahead(std::uint64_t until);
   /// Whether more than `most` epochs are of this kind, with more calls than `most` steady epochs have. Slow calls make
   /// short epochs, so a rank that is a few hundred calls behind is many epochs behind.
   template <typename Kind>
