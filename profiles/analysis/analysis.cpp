@@ -6,7 +6,7 @@
 #include <iterator>
 #include <numeric>
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 void Times::add(const Times& o) {
   for (const TimeColumn& c : kTimeColumns) this->*c.value += o.*c.value;
@@ -191,4 +191,4 @@ void Analysis::finish(const std::vector<Process>& all, long ranks, const std::ve
   sums_.clear();
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

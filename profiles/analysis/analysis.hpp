@@ -12,7 +12,7 @@
 
 #include "profiles/analysis/lateness.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 /// The time of a process from the start of MPI to its end, in parts. Nanoseconds.
 struct Times {
@@ -150,4 +150,4 @@ class Analysis {
   Efficiency efficiency_;
 };
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

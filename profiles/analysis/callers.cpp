@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 namespace {
 
 /// The weighted mean of two values.
@@ -84,4 +84,4 @@ const std::vector<CallerNode>& served(const std::vector<CallerNode>& callers) {
   return served(callers.front().callers);
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

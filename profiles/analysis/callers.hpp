@@ -8,7 +8,7 @@
 
 #include "profiles/analysis/profile.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 /// One caller, summed over the ways that lead to it. `figures.ranks` holds the longest awaited ranks only.
 struct CallerNode {
@@ -32,4 +32,4 @@ const std::vector<CallerNode>& served(const std::vector<CallerNode>& callers);
 /// Whether these are several callers.
 bool serves_many(const std::vector<CallerNode>& callers);
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

@@ -7,7 +7,7 @@
 
 #include "profiles/base/share.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 void Intervals::add(const Intervals& o) {
   const double all = stand_for + o.stand_for;
@@ -73,4 +73,4 @@ std::string Calls::last_ranks(std::size_t most) const {
   return out.empty() ? "-" : out;
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 /// The sampled intervals before the calls of a site: the time from the last collective to the call, as a mean in
 /// nanoseconds, and its parts.
@@ -85,4 +85,4 @@ struct Calls {
   std::string last_ranks(std::size_t most) const;
 };
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

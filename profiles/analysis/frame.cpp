@@ -10,7 +10,7 @@
 
 #include "core/base/text.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 namespace {
 
@@ -97,4 +97,4 @@ std::string place(const Frame& frame) {
   return frame.name.file.empty() && !frame.name.function.empty() ? out + " (" + module + ")" : out;
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

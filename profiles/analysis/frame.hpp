@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 struct Frame {
   struct Name {
@@ -30,4 +30,4 @@ std::string place(const std::vector<Frame>& frames);
 /// around it follow.
 std::string place(const Frame& frame);
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 namespace {
 
 /// The share of a time below which divide() does not follow a wait further. Chosen: few hops of a chain matter.
@@ -163,4 +163,4 @@ bool own_threads_run(const Intervals& intervals, double cores) {
   return intervals.threads > (cores - 1) * intervals.wall + 0.5 * intervals.runnable;
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

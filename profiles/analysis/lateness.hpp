@@ -13,7 +13,7 @@
 
 #include "profiles/analysis/figures.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 /// The parts of an interval that may make a rank late.
 enum Cause : std::size_t { computing, mpi_wait, no_core, blocked, page_faults, system_calls, io, kCauses };
@@ -117,4 +117,4 @@ class SiteIntervals {
 /// number of cores that the process may use.
 bool own_threads_run(const Intervals& intervals, double cores);
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

@@ -10,7 +10,7 @@
 
 #include "profiles/analysis/frame.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 /// One process as its file in shared memory, a copy of that file, or a profile shows it.
 struct LiveRank {
@@ -51,4 +51,4 @@ struct LiveState {
 /// A rank stands still if looks have seen it in the same call for this time. Chosen: longer than most calls take.
 inline constexpr std::int64_t kStandsStill_ns = 1'000'000'000;
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 namespace {
 
 /// The share of a rank's wait that must be for one rank for a chain to name it. Derived: no other rank has as much.
@@ -97,4 +97,4 @@ std::optional<MessageChain> follow_messages(const std::vector<Rank>& ranks) {
   return chain;
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

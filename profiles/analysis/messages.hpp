@@ -8,7 +8,7 @@
 
 #include "profiles/analysis/whole_run.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 struct MessageChain {
   /// The first rank spends the largest share of its time in messages. Each rank waits mostly for the next one.
@@ -23,4 +23,4 @@ struct MessageChain {
 /// Empty: no rank waits for messages. The result refers to `ranks`.
 std::optional<MessageChain> follow_messages(const std::vector<Rank>& ranks);
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

@@ -13,7 +13,7 @@
 #include "profiles/analysis/lateness.hpp"
 #include "profiles/base/share.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 struct Job {
   std::string program, command_line, start, mpi_library, mode;
@@ -111,4 +111,4 @@ struct Communicator {
   profiles::Share share;                                        ///< `waited` as a share of the time of all ranks
 };
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

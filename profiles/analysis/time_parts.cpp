@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 std::array<TimePart, kTimeParts> time_parts() {
   std::array<TimePart, kTimeParts> out{};
@@ -32,4 +32,4 @@ std::array<double, kTimeParts> time_shares(const Figures& figures) {
   return out;
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

@@ -2,7 +2,7 @@
 // Compares the shares of the parts of the ranks' times.
 #include "profiles/analysis/whole_run.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 std::optional<LongerPart> longer_part(const std::vector<Rank>& ranks, const Rank& rank, double Times::*without,
                                       double least) {
@@ -26,4 +26,4 @@ std::optional<LongerPart> longer_part(const std::vector<Rank>& ranks, const Rank
   return found;
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

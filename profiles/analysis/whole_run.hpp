@@ -9,7 +9,7 @@
 
 #include "profiles/analysis/analysis.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 struct LongerPart {
   std::size_t part = 0;         ///< in kTimeColumns
@@ -22,4 +22,4 @@ struct LongerPart {
 std::optional<LongerPart> longer_part(const std::vector<Rank>& ranks, const Rank& rank, double Times::*without,
                                       double least);
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

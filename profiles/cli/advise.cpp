@@ -25,7 +25,7 @@
 #include "profiles/render/network_text.hpp"
 #include "profiles/render/text_table.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct AdviseOptions {
@@ -480,4 +480,4 @@ Examples:
   command->callback([o, &action] { action = [o] { return advise(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -9,7 +9,7 @@
 
 #include "profiles/record/files.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 /// What a command writes, and the text near its begin by which latecomer knows its own file again.
 struct AnswerKind {
@@ -46,4 +46,4 @@ class AnswerFile {
   std::string path_;
 };
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -6,7 +6,7 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/launch.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct CalibrateOptions {
@@ -73,4 +73,4 @@ Example: between two hosts, one rank on each
   command->callback([o, ranks, &action] { action = [o, ranks] { return calibrate(*o, ranks->count() > 0); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -15,7 +15,7 @@
 #include "profiles/cli/policy_text.hpp"
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 /// Whether a note is about a rule that no call of any job can follow.
@@ -104,4 +104,4 @@ Examples:
   });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

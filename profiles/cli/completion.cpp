@@ -9,7 +9,7 @@
 #include "core/network/network.hpp"
 #include "profiles/cli/commands.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 /// A command line to complete, such as "report" or "plan tree".
@@ -174,4 +174,4 @@ void add_completion(CLI::App& app, Action& action) {
   });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

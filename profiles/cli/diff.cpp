@@ -13,7 +13,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct DiffOptions {
@@ -240,4 +240,4 @@ Example:
   command->callback([o, &action] { action = [o] { return diff(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

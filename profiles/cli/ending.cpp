@@ -14,7 +14,7 @@
 #include "profiles/render/text_table.hpp"
 #include "profiles/render/verdict.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 /// Of the verdict: the share of waiting, the worst site and its cause.
@@ -104,4 +104,4 @@ void say_end(const Output& output, const Ended& ended, const std::string& progra
   }
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

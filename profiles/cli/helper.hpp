@@ -14,7 +14,7 @@
 #include "profiles/base/descriptor.hpp"
 #include "profiles/record/files.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 /// Blocks the signals that would end this process, so that it can tidy up first. Forgets those that came at its end.
 class BlockedSignals {
@@ -58,4 +58,4 @@ class Helper {
   pid_t pid_ = -1;
 };
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -16,7 +16,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/launch.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 /// The first line of the text with which an MPI library names itself, or "". A child asks: the library may start
@@ -118,4 +118,4 @@ Example:
   });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -28,7 +28,7 @@
 #include "profiles/cli/roll_call.hpp"
 #include "profiles/cli/watch.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -380,4 +380,4 @@ Ended run_and_wait(const Launch& launch, JobWatch* watch, RollCall* roll_call) {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -22,7 +22,7 @@
 #include "profiles/record/live.hpp"
 #include "profiles/symbols/names.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 std::int64_t monotonic_ns() {
@@ -220,4 +220,4 @@ std::string live_job(const std::string& named) {
   return jobs.front();
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -21,7 +21,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/record/claim.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -147,4 +147,4 @@ bool Output::began() const {
   });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

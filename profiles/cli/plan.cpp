@@ -16,7 +16,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/papers/generators/generators.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct ClairvoyantOptions {
@@ -248,4 +248,4 @@ Example:
   trees->callback([t, trees, &action] { action = [t, trees] { return tree(*t, *trees); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -9,7 +9,7 @@
 
 #include "profiles/cli/launch.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 using profiles::has_word;
@@ -122,4 +122,4 @@ void preload(Launch& launch, const std::string& library) {
   }
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

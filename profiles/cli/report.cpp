@@ -30,7 +30,7 @@
 #include "profiles/render/verdict.hpp"
 #include "profiles/symbols/names.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct ReportOptions {
@@ -375,4 +375,4 @@ Examples:
   command->callback([o, &action] { action = [o] { return report(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -24,7 +24,7 @@
 #include "profiles/cli/roll_call.hpp"
 #include "profiles/cli/watch.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -264,4 +264,4 @@ void add_run(CLI::App& app, Action& action) {
   command->callback([o, &action] { action = [o] { return run(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

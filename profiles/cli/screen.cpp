@@ -21,7 +21,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/render/text_table.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 constexpr char kTake[] = "\033[?1049h\033[?25l", kGiveBack[] = "\033[?25h\033[?1049l";
@@ -202,4 +202,4 @@ bool Screen::wait(double seconds) {
   }
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -26,7 +26,7 @@
 #include "profiles/render/site_table.hpp"
 #include "profiles/render/verdict.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct TopOptions {
@@ -190,4 +190,4 @@ Example:
   command->callback([o, &action] { action = [o] { return top(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

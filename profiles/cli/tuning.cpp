@@ -12,7 +12,7 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 /// Algorithms of the catalogue that a library has too: the same messages in the same order.
@@ -294,4 +294,4 @@ Tuning tune(const std::string& format, const std::vector<TunedSite>& sites, core
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

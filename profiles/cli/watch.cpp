@@ -12,7 +12,7 @@
 #include "profiles/record/claim.hpp"
 #include "profiles/record/files.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 using analysis::kStandsStill_ns;
 using Clock = std::chrono::steady_clock;
@@ -151,4 +151,4 @@ void JobWatch::remove() {
   path_.clear();
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -14,7 +14,7 @@
 
 #include "profiles/cli/live_ranks.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 /// Looks again and again, and knows how long each rank has been where it is.
 class Watch {
@@ -76,4 +76,4 @@ class JobWatch {
   std::thread thread_;
 };
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -17,7 +17,7 @@
 #include "profiles/render/network_text.hpp"
 #include "profiles/render/text_table.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 using core::Nanoseconds;
@@ -257,4 +257,4 @@ Without --record, the profile of an observed run holds a sample of the blocking 
   command->callback([o, &action] { action = [o] { return whatif(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

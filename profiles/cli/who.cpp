@@ -16,7 +16,7 @@
 #include "profiles/record/spool.hpp"
 #include "profiles/render/hang.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct WhoOptions {
@@ -152,4 +152,4 @@ Example: a job that seems to hang
   command->callback([o, &action] { action = [o] { return who(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -11,7 +11,7 @@
 #include "profiles/record/live.hpp"
 #include "profiles/symbols/names.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 using analysis::LiveRank;
@@ -111,4 +111,4 @@ analysis::LiveState last_state_of(const Json& profile) {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -25,7 +25,7 @@
 #include "profiles/format/shape.hpp"
 #include "profiles/symbols/names.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 using analysis::RankRow;
 
@@ -617,4 +617,4 @@ void WholeProfile::write(const profiles::Sink& sink) const {
   sink("\n");
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -18,7 +18,7 @@
 #include "profiles/format/recorded_calls.hpp"
 #include "profiles/record/files.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 using analysis::Site;
 using Json = nlohmann::ordered_json;
@@ -75,4 +75,4 @@ class WholeProfile {
   std::vector<std::string_view> rows_;
 };
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

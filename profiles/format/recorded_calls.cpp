@@ -11,7 +11,7 @@
 #include "profiles/base/errors.hpp"
 #include "profiles/record/waiting.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -134,4 +134,4 @@ RecordedArrivals recorded_arrivals(const Json& profile, const std::string& file)
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -8,7 +8,7 @@
 
 #include "profiles/analysis/live_rank.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 using analysis::LiveRank;
 using analysis::LiveState;
@@ -50,4 +50,4 @@ class Hang {
   bool several_hosts_ = false;
 };
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

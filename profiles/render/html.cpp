@@ -12,7 +12,7 @@
 #include "profiles/render/page_data.hpp"
 #include "profiles/render/verdict.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 std::string escaped(std::string_view text) {
@@ -109,4 +109,4 @@ std::string html_report(const Profile& profile) {
   return out.append(rest);
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

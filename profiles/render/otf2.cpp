@@ -12,7 +12,7 @@
 #ifdef LATECOMER_OTF2
 #include <otf2/otf2.h>
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 void must(OTF2_ErrorCode code) {
@@ -240,16 +240,16 @@ std::size_t write_otf2(const Profile& profile, const RecordedArrivals& record, c
   return Archive(profile, record, folder).write();
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles
 
 #else
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 std::size_t write_otf2(const Profile&, const RecordedArrivals&, const std::string&) {
   throw BadUsage("--otf2: this latecomer was built without OTF2; install libotf2-trace-dev and build it again");
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles
 
 #endif

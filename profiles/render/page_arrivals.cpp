@@ -10,7 +10,7 @@
 #include "profiles/render/page_data.hpp"
 #include "profiles/render/page_stretches.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 /// Derived: about two pixels per bin on a page of 1,000 pixels, and 20 sites as in the first page of the table.
@@ -192,4 +192,4 @@ Json page_arrivals(const Profile& profile) {
           {"stretches", page_stretches(record)}};
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -15,7 +15,7 @@
 #include "profiles/render/page_arrivals.hpp"
 #include "profiles/render/rank_table.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 /// Derived: four values of 2 bytes per cell make 2.7 MB of base64 at 1,000 sites, and a page is at most 2,000 pixels
@@ -302,4 +302,4 @@ Json page_data(const Profile& profile) {
           {"arrivals", page_arrivals(profile)}};
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

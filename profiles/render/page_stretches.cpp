@@ -8,7 +8,7 @@
 
 #include "profiles/render/page_data.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 /// Derived: 24 calls on a page of 1,000 pixels leave 40 pixels for each, and 40 rows of 14 pixels fill a screen.
@@ -188,4 +188,4 @@ Json page_stretches(const RecordedArrivals& record) {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -7,7 +7,7 @@
 
 #include "profiles/base/json.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 class Trace {
@@ -120,4 +120,4 @@ void write_perfetto(const Profile& profile, const RecordedArrivals& record, cons
   Trace(profile, record, sink).write();
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

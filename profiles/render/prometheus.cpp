@@ -5,7 +5,7 @@
 #include "core/base/text.hpp"
 #include "profiles/render/verdict.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 profiles::Metrics metrics_of(const Profile& profile, int sites, int ranks) {
   using profiles::RankMetrics;
@@ -33,4 +33,4 @@ profiles::Metrics metrics_of(const Profile& profile, int sites, int ranks) {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

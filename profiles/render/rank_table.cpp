@@ -11,7 +11,7 @@
 #include "profiles/analysis/time_parts.hpp"
 #include "profiles/base/text.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 using Json = nlohmann::ordered_json;
 
@@ -137,4 +137,4 @@ Json hosts_json(const analysis::Analysis& analysis) {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -6,7 +6,7 @@
 
 #include "profiles/analysis/analysis.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// Prints the `most` ranks that others waited for most, the hosts if there are several, and POP's efficiencies. Prints
 /// nothing for a profile that lacks `processes`.
@@ -27,4 +27,4 @@ nlohmann::ordered_json hosts_json(const analysis::Analysis& analysis);
 /// The keys `load_balance`, `communication`, `serialisation` and `transfer`.
 nlohmann::ordered_json efficiency_json(const analysis::Efficiency& efficiency);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -14,7 +14,7 @@
 #include "profiles/base/text.hpp"
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 std::string times(double ratio) {
@@ -279,4 +279,4 @@ std::vector<std::string> set_up(const Profile& profile) {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -8,9 +8,9 @@
 
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// One sentence for each finding, the gravest first. A statement that the data do not support is left out.
 std::vector<std::string> set_up(const Profile& profile);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -12,7 +12,7 @@
 #include "profiles/format/reader.hpp"
 #include "profiles/render/text_table.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 namespace {
 
@@ -114,4 +114,4 @@ void print_sites(const Profile& profile, std::size_t most, bool wide) {
   if (wide && alone) std::printf("The table omits %zu sites on communicators of one rank.\n", alone);
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

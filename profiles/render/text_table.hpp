@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// The longest line of a report without --all. Chosen: two pages side by side, or one on a small screen.
 inline constexpr std::size_t kLineWidth = 100;
@@ -37,4 +37,4 @@ std::string cut(const std::string& text, std::size_t width);
 /// The text in lines of at most `width` characters, broken between words, with a line feed at the end.
 std::string paragraph(const std::string& text, std::size_t width);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -14,7 +14,7 @@
 #include "profiles/render/hang.hpp"
 #include "profiles/render/set_up.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 using analysis::CallerNode;
@@ -447,4 +447,4 @@ std::vector<std::string> verdict(const Profile& profile) {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -7,7 +7,7 @@
 
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// The sentences of a profile with names resolved, for which Wanted::worst_only is enough, but for the set-up. A
 /// statement that the data do not support is left out, or the sentence says what is uncertain.
@@ -30,4 +30,4 @@ std::string reach_text(const analysis::Job& job);
 /// A smaller share is not worth a sentence. Derived: a report of the whole run cannot gain more.
 inline constexpr double kLittle = 0.01;
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -12,7 +12,7 @@
 #include "core/base/text.hpp"
 #include "profiles/symbols/symbols.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 namespace {
 
@@ -141,4 +141,4 @@ Json frame_json(const analysis::Frame& frame) {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -8,7 +8,7 @@
 #include "profiles/analysis/frame.hpp"
 #include "profiles/base/progress.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 using Json = nlohmann::ordered_json;
 
@@ -22,4 +22,4 @@ bool resolve_names(Json& profile, Progress::Patience patience);
 analysis::Frame frame_of(const Json& frame);
 Json frame_json(const analysis::Frame& frame);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

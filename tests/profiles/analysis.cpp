@@ -9,7 +9,7 @@
 
 #include "profiles/analysis/messages.hpp"
 
-using namespace latecomer::analysis;
+using namespace latecomer::profiles::analysis;
 
 namespace {
 
