@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sentences of a report: for every decision the finding, its figures, and what would change the decision.
+// The sentences of a report: for every decision the finding, its figures, and a change that would change it.
 #include "core/learning/explain.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::string describe_sizes(const Slot& slot) {
   return "another site has the same operation and root with other sizes, and which of the two comes next is not known";
 }
 
-/// Describes arrivals that no algorithm can use, with figures, and what would change that.
+/// Describes arrivals that no algorithm can use, with figures, and the figures from which one could.
 std::string describe_arrivals(const Slot& slot) {
   const auto time = [](auto ns) { return time_text(static_cast<double>(ns)); };
   const SlotArrivals& arrivals = slot.arrivals;
@@ -68,7 +68,7 @@ std::string describe_candidates(const LearningTerms& terms, const Slot& slot) {
   return out;
 }
 
-/// The words that follow "because" in a report: the finding, its present figures, and what would change the decision.
+/// The words that follow "because" in a report: the finding, its present figures, and figures that would change it.
 std::string describe_reason(const LearningTerms& terms, const Slot& slot) {
   const Objective objective = terms.policy.objective;
   const auto time = [](auto ns) { return time_text(static_cast<double>(ns)); };

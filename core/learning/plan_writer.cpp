@@ -16,8 +16,8 @@ ServedSlot serve_without_rota(const Slot& slot) {
   return {&slot, slot.algorithm, slot.segments, slot.overlap, slot.announced, slot.announced_sizes};
 }
 
-/// The last winner of this slot, in this run or in the earlier one. Without a winner: native, or what the ranks decide
-/// without a plan if the slot is undecided.
+/// The last winner of this slot, in this run or in the earlier one. Without a winner: native, or the decision of
+/// the ranks without a plan if the slot is undecided.
 ServedSlot serve_earlier_winner(const LearningTerms& terms, const Slot& slot) {
   if (slot.proven >= 0 && !(slot.sizes_vary() && algorithm_at(slot.proven).needs_sizes)) {
     ServedSlot out{&slot, slot.proven, slot.proven_segments, slot.overlap, {}, {}};

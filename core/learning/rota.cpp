@@ -58,9 +58,9 @@ int find_winner(const Rota& rota, Objective objective) {
   const auto times = [&](int i) { return runners[static_cast<std::size_t>(i)].measured.timed(objective); };
   int best = 0;
   for (int i = 1; i < static_cast<int>(runners.size()); ++i)
-    if (runners[static_cast<std::size_t>(i)].measured.count() > 0 && (best == 0 || better(times(i), times(best))))
+    if (runners[static_cast<std::size_t>(i)].measured.count() > 0 && (best == 0 || is_faster(times(i), times(best))))
       best = i;
-  return best != 0 && judge(times(best), times(0), Samples::kKept) == Verdict::wins ? best : 0;
+  return best != 0 && judge_candidate(times(best), times(0), Samples::kKept) == TrialVerdict::wins ? best : 0;
 }
 
 bool advance_rota(Slot& slot, Objective objective) {
@@ -79,7 +79,8 @@ bool advance_rota(Slot& slot, Objective objective) {
   }
   std::erase_if(rota.runners, [&](const Runner& r) {
     if (&r == rota.runners.data() ||
-        judge(r.measured.timed(objective), rota.runners[0].measured.timed(objective), Samples::kKept) != Verdict::loses)
+        judge_candidate(r.measured.timed(objective), rota.runners[0].measured.timed(objective), Samples::kKept) !=
+            TrialVerdict::loses)
       return false;
     mark_lost(slot, r.algorithm, r.segments);
     return true;

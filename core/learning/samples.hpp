@@ -42,19 +42,19 @@ class Samples {
   }
 
  private:
-  using Times = std::array<float, kKept>;
+  using KeptTimes = std::array<float, kKept>;
   static std::size_t kept(int count) { return static_cast<std::size_t>(std::min(count, kKept)); }
-  const Times& times(Objective objective) const {
+  const KeptTimes& times(Objective objective) const {
     return objective == Objective::mean_elapsed ? elapsed_ : after_last_;
   }
-  double median_of(Times values) const {
+  double median_of(KeptTimes values) const {
     const auto n = static_cast<std::ptrdiff_t>(kept(count_));
     if (n == 0) return -1;
     std::nth_element(values.begin(), values.begin() + n / 2, values.begin() + n);
     return values[static_cast<std::size_t>(n / 2)];
   }
 
-  Times after_last_, elapsed_, until_next_;
+  KeptTimes after_last_, elapsed_, until_next_;
   int count_ = 0, count_next_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The decision of a slot: the algorithm, and what the plan says of its arrivals and block sizes.
+// The decision of a slot: the algorithm, and the arrivals and block sizes of the plan.
 #include "core/learning/slot.hpp"
 
 #include <algorithm>

@@ -69,24 +69,24 @@ struct Played {
 };
 
 /// Models one call of an algorithm, with the times that latecomer adds: its share of planning, and the background
-/// engine's reaction. What stands for native is played as native. `closed_form`: by its closed form. `known`: schedules
+/// engine's reaction. The stand-in of native is played as native. `closed_form`: by its closed form. `known`: schedules
 /// are built for the arrivals. Empty: the algorithm has no closed form, or cannot end.
-std::optional<Played> play(const Algorithm& algorithm, int segments, bool closed_form, const Call& call,
-                           const Pattern& arrivals, const Parameters& parameters, bool known);
+std::optional<Played> play_call(const Algorithm& algorithm, int segments, bool closed_form, const Call& call,
+                                const Pattern& arrivals, const Parameters& parameters, bool known);
 
 /// "clairvoyant with 256 segments: no budget at 1,024 ranks: 4,194,304 messages, 262,144 allowed", or "" if nothing
 /// is left out.
 std::string left_out_text(const Candidates& candidates, int ranks);
 
 /// Models the algorithms of a collective under a pattern, one at a time, segmented ones that use the pattern with more
-/// segments, too. What comes next depends on what was modelled before and on nothing else.
+/// segments, too. The next step depends on the earlier steps only.
 class CandidateSearch {
  public:
-  /// `parameters`: the network, the sizes and the hosts. `known`: schedules are built for the pattern; else for none,
-  /// and the pattern just happens. `most`: messages that one candidate may take.
+  /// `parameters`: the network, the sizes and the hosts. `known`: schedules are built for the pattern; else for flat
+  /// arrivals, and the ranks still arrive in the pattern. `most`: messages that one candidate may take.
   CandidateSearch(const Call& call, Pattern pattern, Parameters parameters, Objective objective, bool known = true,
                   std::int64_t most = kMostInJob);
-  /// Compares nothing but this one with what stands for native.
+  /// Compares only this algorithm with the stand-in of native.
   void only(const Algorithm& algorithm, int segments);
   bool done() const { return next_ == trials_.size(); }
   /// Messages that step() will model and plan; 0 for a closed form.
@@ -96,7 +96,7 @@ class CandidateSearch {
   const Call& call() const { return call_; }
   const Pattern& pattern() const { return pattern_; }
   const std::vector<Bytes>& sizes() const { return parameters_.sizes; }
-  /// What is known so far.
+  /// The candidates that are modelled so far.
   const Candidates& found() const { return found_; }
 
  private:

@@ -44,8 +44,8 @@ Errors errors_of_candidate(std::optional<double> native, std::optional<double> o
 std::optional<Gain> gain_of(const Call& call, const Candidate& native, const Candidate& candidate,
                             const Observed& observed, const Parameters& parameters) {
   const auto played = [&](const Candidate& c) {
-    return play(algorithm_at(c.algorithm), c.segments, c.closed_form, call, observed.arrivals, parameters,
-                observed.known);
+    return play_call(algorithm_at(c.algorithm), c.segments, c.closed_form, call, observed.arrivals, parameters,
+                     observed.known);
   };
   const auto as_native = played(native), as_candidate = played(candidate);
   if (!as_native || !as_candidate) return {};

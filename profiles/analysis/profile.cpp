@@ -7,7 +7,7 @@
 
 namespace latecomer::profiles::analysis {
 
-std::pair<double, double> Histogram::bounds(double quantile) const {
+std::pair<double, double> HistogramFigures::bounds(double quantile) const {
   double left = quantile * std::accumulate(counts.begin(), counts.end(), 0.0);
   std::size_t i = 0;
   while (i + 1 < counts.size() && left > counts[i]) left -= counts[i++];

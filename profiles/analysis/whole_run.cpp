@@ -4,15 +4,15 @@
 
 namespace latecomer::profiles::analysis {
 
-std::optional<LongerPart> longer_part(const std::vector<Rank>& ranks, const Rank& rank, double Times::*without,
-                                      double least) {
+std::optional<LongerPart> longer_part(const std::vector<RankFigures>& ranks, const RankFigures& rank,
+                                      double ProcessTimes::*without, double least) {
   if (rank.wall <= 0) return {};
   std::optional<LongerPart> found;
   for (std::size_t k = 0; k < std::size(kTimeColumns); ++k) {
     const auto part = kTimeColumns[k].value;
     if (part == without) continue;
     double others = 0, count = 0;
-    for (const Rank& other : ranks)
+    for (const RankFigures& other : ranks)
       if (&other != &rank && other.wall > 0) {
         others += other.times.*part / other.wall;
         ++count;

@@ -34,7 +34,7 @@ struct AdviseOptions {
   bool json = false, foreground = false, force = false;
 };
 
-/// What the model says of a site.
+/// The forecasts of the model for a site.
 struct Advice {  // NOLINT(bugprone-exception-escape): the JSON library asserts in its move constructor
   const Site* site = nullptr;
   std::string algorithm = "native", reason;
@@ -46,7 +46,7 @@ struct Advice {  // NOLINT(bugprone-exception-escape): the JSON library asserts 
   bool background = false;
 };
 
-/// What the advice for all sites depends on.
+/// The input of the advice for all sites.
 struct Terms {
   core::Network network;
   core::Objective objective = core::Policy().objective;
@@ -124,8 +124,8 @@ double native_measured(const Site& site, core::Objective objective) {
 
 /// Measured over modelled time of an algorithm at this site, where it ran.
 std::optional<double> own_error(const Site& site, std::string_view algorithm) {
-  const analysis::Decision* found = nullptr;
-  for (const analysis::Decision& d : site.decisions)
+  const analysis::DecisionFigures* found = nullptr;
+  for (const analysis::DecisionFigures& d : site.decisions)
     if (d.algorithm == algorithm && d.measured && d.predicted.value_or(0) > 0 && (!found || d.calls > found->calls))
       found = &d;
   return found ? std::optional(*found->measured / *found->predicted) : std::nullopt;
@@ -196,13 +196,15 @@ core::Candidates candidates_of(const core::Call& call, const core::Forecast& for
                                 core::kMostOffline);
 }
 
-bool has_all_ranks(const Site& site, const analysis::Job& job) { return static_cast<int>(site.comm_size) == job.ranks; }
+bool has_all_ranks(const Site& site, const analysis::ProfileJob& job) {
+  return static_cast<int>(site.comm_size) == job.ranks;
+}
 
 /// The gain of all calls that the rule serves. A rule by site waits for a plan: until the second boundary of its
 /// communicator at the earliest, and until the third as a rule. The site's communicator is taken for the only one of
 /// its size, and for MPI_COMM_WORLD if it has all ranks.
 core::Gain gain_of_all(const core::Gain& of_call, const Site& site, const Showing& of_size, bool planned,
-                       const analysis::Job& job) {
+                       const analysis::ProfileJob& job) {
   const auto served = [&](double before) {
     return site.unrested() * (planned ? std::max(0.0, 1 - before / std::max(1.0, of_size.all)) : 1);
   };
@@ -223,7 +225,8 @@ std::string time_range(const core::Gain& gain) {
   return least == most ? most : least + " to " + most;
 }
 
-Advice advise_site(const ShowingBySize& showing, const Site& site, const analysis::Job& job, const Terms& terms) {
+Advice advise_site(const ShowingBySize& showing, const Site& site, const analysis::ProfileJob& job,
+                   const Terms& terms) {
   const core::Objective objective = terms.objective;
   const bool foreground = terms.foreground;
   Advice out;

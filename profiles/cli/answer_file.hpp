@@ -11,7 +11,7 @@
 
 namespace latecomer::profiles::cli {
 
-/// What a command writes, and the text near its begin by which latecomer knows its own file again.
+/// The kind of a file that a command writes, and the text near its begin by which latecomer recognises it.
 struct AnswerKind {
   std::string_view name, mark;
 };

@@ -41,7 +41,7 @@ int calibrate(const CalibrateOptions& o, bool ranks_given) {
   launch.words.push_back(helper);
   // With fewer cores than ranks on one machine, a waiting rank must yield its core.
   if (static_cast<unsigned>(ranks) > std::thread::hardware_concurrency()) launch.words.emplace_back("yield");
-  return start(launch);
+  return start_launcher(launch);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ std::string history_problem(const std::string& path) {
   }
 }
 
-int check(const std::string& named, bool json) {
+int check_file(const std::string& named, bool json) {
   const std::string given = named.empty() ? configuration_path() : named;
   if (given.empty())
     throw BadUsage(std::string("check: give a policy FILE, or --schema; without them it checks ") +
@@ -99,7 +99,7 @@ Examples:
   command->callback([o, &action] {
     action = [o] {
       if (o->schema) return std::fputs(core::policy_schema().c_str(), stdout) < 0 ? 2 : 0;
-      return check(o->file, o->json);
+      return check_file(o->file, o->json);
     };
   });
 }

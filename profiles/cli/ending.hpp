@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `latecomer run` says when the job has ended: the verdict in brief, the profile, and the command that comes next.
+// The message of `latecomer run` at the end of the job: the verdict in brief, the profile, and the next command.
 #pragma once
 
 #include <string>

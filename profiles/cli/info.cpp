@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer info`: which MPI libraries this installation works with, and what it does with a program.
+// `latecomer info`: the MPI libraries that this installation works with, and its support for one program.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starts MPI programs: finds the launcher and the files of this installation, and separates the program from the
-// launcher's options. What differs between launchers is in profiles/base/launchers.hpp.
+// launcher's options. The differences between launchers are in profiles/base/launchers.hpp.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,7 @@ std::size_t behind_options(const std::vector<std::string>& words, std::size_t at
 void preload(Launch& launch, const std::string& library);
 
 /// Replaces this process by the command, which PATH finds, by its name as the user wrote it. Returns 2 on failure.
-int start(const Launch& launch);
+int start_launcher(const Launch& launch);
 
 /// The end of the command.
 struct Ended {

@@ -24,6 +24,6 @@ inline constexpr std::size_t kMostCopied = 4096;
 inline constexpr std::size_t kMostFramesCopied = 1024;
 
 /// A frame without a name.
-analysis::Frame live_frame(const std::string& module, std::uint64_t offset);
+analysis::NamedFrame live_frame(const std::string& module, std::uint64_t offset);
 
 }  // namespace latecomer::profiles::cli

@@ -92,8 +92,8 @@ void sort_by_rank(std::vector<LiveRank>& ranks) {
 
 }  // namespace
 
-analysis::Frame live_frame(const std::string& module, std::uint64_t offset) {
-  analysis::Frame frame;
+analysis::NamedFrame live_frame(const std::string& module, std::uint64_t offset) {
+  analysis::NamedFrame frame;
   frame.module = module;
   frame.offset = core::hexadecimal(offset);
   return frame;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The present state of a job's ranks: read from shared memory of this host, or from the copies that `latecomer relay`
-// writes on other hosts. This file must not judge what it reads.
+// writes on other hosts. This file must not judge the states that it reads.
 #pragma once
 
 #include <cstdint>

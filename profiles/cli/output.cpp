@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kGlob[] = "*?[]\\";  // what a pattern of glob() gives a meaning
+constexpr char kGlob[] = "*?[]\\";  // the special characters of a pattern of glob()
 
 /// With a backslash before each character of `special`.
 std::string escaped(const std::string& text, const std::string& special) {

@@ -38,7 +38,7 @@ class Output {
 
   std::string job_, form_;
   std::string for_ranks_;  ///< as LATECOMER_OUTPUT
-  std::string pattern_;    ///< "*" for what rank 0 fills in
+  std::string pattern_;    ///< "*" for the parts that rank 0 fills in
   std::string here_;       ///< the name, if rank 0 fills in nothing
   std::string aside_;      ///< snapshots of an earlier job that this one replaces
   std::uint64_t key_ = 0;  ///< of the job

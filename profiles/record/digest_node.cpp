@@ -14,7 +14,7 @@ namespace {
 
 /// Writes the entries of a part one after the other, and reads them again. The times of an entry are relative to the
 /// times of the entry before.
-class Times {
+class EntryTimes {
  public:
   Nanoseconds before = 0;
 
@@ -187,7 +187,7 @@ void pack_extra(Packer& out, std::span<const char> bytes) {
 }
 
 /// Whether each rank may wait for a different rank, so that it needs the arrivals of all ranks.
-bool needs_arrivals(core::Collective op) { return waiting_in(op) == Waiting::for_lower_ranks; }
+bool needs_arrivals(core::Collective op) { return waiting_in(op) == WaitRule::for_lower_ranks; }
 
 }  // namespace
 
@@ -367,7 +367,7 @@ void DigestNode::pass_up(Epoch& epoch, Host& host) {
     PartHead{leaf ? PartKind::records : PartKind::digests, epoch.first,
              leaf ? epoch.records.size() : epoch.digests.size(), epoch.uncertainty, epoch.waited}
         .pack(out);
-    Times times;
+    EntryTimes times;
     if (leaf)
       for (const CallRecord& record : epoch.records) times.pack(out, record);
     else
@@ -459,7 +459,7 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
     begin_message(message_, identity_, rank_);
     Packer out(message_);
     PartHead{PartKind::facts, epoch.first, epoch.facts.size(), 0, 0}.pack(out);
-    Times times;
+    EntryTimes times;
     for (const CallFacts& facts : epoch.facts) times.pack(out, facts);
     pack_extra(out, patterns);
     for (const Rank child : place_.children) host.send(child, message_);
@@ -622,7 +622,7 @@ bool DigestNode::take(std::span<const char> message, Host& host) {
     const PartHead part = PartHead::unpack(in);
     if (!in.good || from_child == (part.kind == PartKind::facts) || (!from_child && from != place_.parent))
       return false;
-    Times times;
+    EntryTimes times;
     const auto each = [&](auto& entries, auto entry) {
       entries.clear();
       for (std::uint64_t i = 0; i < part.count && in.good; ++i) entries.push_back(entry());

@@ -177,7 +177,7 @@ std::string Hang::state(const LiveRank& r) { return std::string(process_state_na
 
 std::string Hang::site(const LiveRank& r) const {
   const auto found = state_.places.find(r.site);
-  return found == state_.places.end() ? "an unknown place" : analysis::place(found->second);
+  return found == state_.places.end() ? "an unknown place" : analysis::place_of(found->second);
 }
 
 std::string Hang::call_text(const LiveRank& r) const {

@@ -52,7 +52,7 @@ std::string verdict_html(const Profile& profile) {
                      : out;
 }
 
-std::string job_html(const analysis::Job& job) {
+std::string job_html(const analysis::ProfileJob& job) {
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.1f s", job.wall / 1e9);
   const std::pair<const char*, std::string> rows[] = {

@@ -140,8 +140,8 @@ class Stretch {
     rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
   }
 
-  /// What the shown ranks did between the begin and the end, by row and arrival. Moves the end forward if that is more
-  /// than kMostVisits.
+  /// The visits of the shown ranks between the begin and the end, by row and arrival. Moves the end forward if
+  /// there are more than kMostVisits.
   std::vector<std::pair<std::size_t, Visit>> visits_in() {
     std::vector<std::pair<std::size_t, Visit>> out;
     for (std::size_t row = 0; row < rows_.size(); ++row) {

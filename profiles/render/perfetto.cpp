@@ -16,7 +16,7 @@ class Trace {
       : profile_(profile), record_(record), sink_(sink) {}
 
   void write() {
-    const analysis::Job& job = profile_.job;
+    const analysis::ProfileJob& job = profile_.job;
     sink_("{\"displayTimeUnit\":\"ns\",\"otherData\":" +
           profiles::json_text(Json({{"writer", "latecomer export"},
                                     {"program", job.program},

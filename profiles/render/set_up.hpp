@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is wrong with the set-up of a run: ranks, cores, binding, waiting and hosts. docs/explanation/causes.md
+// Faults in the set-up of a run: ranks, cores, binding, waiting and hosts. docs/explanation/causes.md
 // describes the estimates.
 #pragma once
 

@@ -31,7 +31,7 @@ class TextTable {
 /// The first `count` characters.
 std::string_view first(std::string_view text, std::size_t count);
 
-/// The text in at most `width` characters. What is cut stands before the last bracket: "long_na... (file.c:12)".
+/// The text in at most `width` characters. The cut is before the last bracket: "long_na... (file.c:12)".
 std::string cut(const std::string& text, std::size_t width);
 
 /// The text in lines of at most `width` characters, broken between words, with a line feed at the end.
