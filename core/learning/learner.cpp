@@ -40,7 +40,7 @@ Learned learn_winner(const ServedSlot& served, Objective objective) {
 Learner::Learner(const Policy& policy, int ranks, SiteMatch site_matches, std::vector<int> hosts, std::size_t memory)
     : terms_{policy, ranks, std::move(hosts), std::move(site_matches)}, table_(terms_, memory), epochs_(ranks) {}
 
-void Learner::see(const CallSeen& call) {
+void Learner::record_call(const CallSeen& call) {
   divergent_ = divergent_ || call.divergent;
   table_.record_call(call);
 }
@@ -89,7 +89,7 @@ Announcement Learner::announce(std::uint64_t n, bool dropped, Nanoseconds now, b
   return out;
 }
 
-void Learner::in_force(std::uint64_t n) {
+void Learner::put_in_force(std::uint64_t n) {
   for (Slot* slot : table_.slots()) {
     if (!slot->changed) continue;
     slot->changed = false;

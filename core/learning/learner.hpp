@@ -30,22 +30,22 @@ class Learner {
   /// how long calls take.
   void begin(Nanoseconds now) { epochs_.begin(now); }
   /// Registers a call. Calls come in ascending order of n. Gaps (lost logs) are allowed.
-  void see(const CallSeen& call);
+  void record_call(const CallSeen& call);
 
   /// The announcement for the boundary at call n. `dropped`: the ranks have dropped the plan in force. `now`: the
   /// leader's clock, from any origin. `hurried`: decide nothing now, and keep the announcement before.
   Announcement announce(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried = false);
   /// Whether the last announcement has run the model. The caller limits the time of the model separately.
-  bool modelled() const { return modelled_messages() > 0; }
+  bool has_modelled() const { return modelled_messages() > 0; }
   /// Number of messages that the last announcement modelled and planned.
   std::int64_t modelled_messages() const { return modeller_.modelled_messages(); }
   /// Registers that the last announcement comes into force at call n.
-  void in_force(std::uint64_t n);
+  void put_in_force(std::uint64_t n);
   /// Registers how long ranks have waited for the leader at a boundary, in the mean over all ranks.
-  void waited(Nanoseconds mean) { epochs_.add_wait(mean); }
+  void add_wait(Nanoseconds mean) { epochs_.add_wait(mean); }
   /// Registers the results of an earlier run: forecasts and winners of its call sites, and the plan of the winners,
   /// which is in force from the first call on.
-  void remember(SlotTable::SiteHistory history, SlotTable::SiteWinner winner, const Plan& plan) {
+  void remember_run(SlotTable::SiteHistory history, SlotTable::SiteWinner winner, const Plan& plan) {
     table_.remember_run(std::move(history), std::move(winner));
     announced_ = before_ = plan;
   }

@@ -304,10 +304,10 @@ void DigestNode::merge_records(Epoch& epoch, std::span<const CallRecord> records
 void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> records, Nanoseconds uncertainty,
                            Nanoseconds waited, Host& host) {
   if (given_up_) return;
-  if (records.empty()) return flush(host);
+  if (records.empty()) return flush_parts(host);
   // Epochs end in their order. So drop logs of children for earlier epochs that this rank has not ended.
   drop_epochs_ahead(std::max(first, facts_until_));
-  if (first < facts_until_) return flush(host);  // too late
+  if (first < facts_until_) return flush_parts(host);  // too late
   try {
     reserve(records.size());
     Epoch* epoch = find(first, true);
@@ -322,7 +322,7 @@ void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> reco
     epoch->waited += waited;
   } catch (...) {
     std::erase_if(epochs_, [&](const Epoch& e) { return e.first == first; });
-    if (place_.parent < 0) host.missing(records.size());
+    if (place_.parent < 0) host.count_missing(records.size());
     throw;
   }
   advance(host);
@@ -351,12 +351,12 @@ void DigestNode::reserve(std::size_t records) {
   }
 }
 
-void DigestNode::flush(Host& host) {
+void DigestNode::flush_parts(Host& host) {
   if (up_.empty()) return;
   begin_message(message_, identity_, rank_);
   Packer(message_).append(up_);
   up_.clear();
-  host.send(place_.parent, message_);
+  host.send_message(place_.parent, message_);
 }
 
 void DigestNode::pass_up(Epoch& epoch, Host& host) {
@@ -374,7 +374,7 @@ void DigestNode::pass_up(Epoch& epoch, Host& host) {
       for (const CallDigest& digest : epoch.digests) times.pack(out, digest);
     pack_extra(out, epoch.samples);
   });
-  flush(host);
+  flush_parts(host);
   epoch.digests.clear();
   epoch.samples.clear();
 }
@@ -427,7 +427,7 @@ CallSampled DigestNode::sample_of(std::size_t at) const {
 /// Leader: hands the calls of an epoch to the host, and sends the facts to all ranks.
 void DigestNode::decide(Epoch& epoch, Host& host) {
   epoch.stage = Stage::passed;
-  if (epoch.waited > 0) host.waited(epoch.waited);
+  if (epoch.waited > 0) host.add_wait(epoch.waited);
   std::vector<char> patterns;
   std::uint64_t counted = 0;
   try {
@@ -437,7 +437,7 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
       const CallDigest& d = epoch.digests[i];
       CallFacts& facts = epoch.facts[i] = facts_of(d, size_, 2 * epoch.uncertainty);
       if (d.other >= 0) {
-        host.different(epoch.first + i, d);
+        host.report_difference(epoch.first + i, d);
         ++counted;
       }
       if (!facts.known) continue;
@@ -446,15 +446,15 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
         for (const Nanoseconds arrival : sample.arrivals) Packer(patterns).difference(arrival, d.first);
       facts.with_arrivals = needs_arrivals(d.op) && !sample.arrivals.empty();
       if (!core::is_irregular(d.op)) sample.blocks = {};
-      host.whole(epoch.first + i, d, facts, sample, static_cast<std::uint32_t>(stride_));
+      host.take_call(epoch.first + i, d, facts, sample, static_cast<std::uint32_t>(stride_));
       ++counted;
     }
   } catch (...) {
     epoch.facts.clear();
-    host.missing(epoch.digests.size() - counted);
+    host.count_missing(epoch.digests.size() - counted);
     throw;
   }
-  if (counted < epoch.digests.size()) host.missing(epoch.digests.size() - counted);
+  if (counted < epoch.digests.size()) host.count_missing(epoch.digests.size() - counted);
   if (!place_.children.empty()) {
     begin_message(message_, identity_, rank_);
     Packer out(message_);
@@ -462,7 +462,7 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
     EntryTimes times;
     for (const CallFacts& facts : epoch.facts) times.pack(out, facts);
     pack_extra(out, patterns);
-    for (const Rank child : place_.children) host.send(child, message_);
+    for (const Rank child : place_.children) host.send_message(child, message_);
   }
   apply(epoch, epoch.facts, patterns, host);
   epoch.samples.clear();
@@ -483,7 +483,8 @@ void DigestNode::apply(Epoch& epoch, std::span<const CallFacts> facts, std::span
       own = facts_below(own, arrivals, rank_);
     }
     if (i >= epoch.records.size()) continue;
-    const CallSums sums = host.own(epoch.records[i], own, own.with_arrivals ? static_cast<std::uint32_t>(stride_) : 1);
+    const CallSums sums =
+        host.apply_facts(epoch.records[i], own, own.with_arrivals ? static_cast<std::uint32_t>(stride_) : 1);
     epoch.sums[i].waited += sums.waited;
     epoch.sums[i].error += sums.error;
   }
@@ -492,7 +493,7 @@ void DigestNode::apply(Epoch& epoch, std::span<const CallFacts> facts, std::span
 void DigestNode::pass_sums(Epoch& epoch, Host& host) {
   if (place_.parent < 0) {
     for (std::size_t i = 0; i < std::min(epoch.facts.size(), epoch.sums.size()); ++i)
-      if (epoch.facts[i].known) host.summed(epoch.digests[i], epoch.facts[i], epoch.sums[i]);
+      if (epoch.facts[i].known) host.take_sums(epoch.digests[i], epoch.facts[i], epoch.sums[i]);
     return;
   }
   const bool errors = std::ranges::any_of(epoch.sums, [](const CallSums& s) { return s.error != 0; });
@@ -504,7 +505,7 @@ void DigestNode::pass_sums(Epoch& epoch, Host& host) {
     if (errors)
       for (const CallSums& s : epoch.sums) out.difference(s.error, 0);
   });
-  if (ended_) flush(host);
+  if (ended_) flush_parts(host);
 }
 
 /// Takes all steps for which the messages so far suffice.
@@ -585,7 +586,7 @@ void DigestNode::take_facts(std::uint64_t first, std::span<const char> part, std
   if (!place_.children.empty()) {
     begin_message(message_, identity_, rank_);
     Packer(message_).append(part);
-    for (const Rank child : place_.children) host.send(child, message_);
+    for (const Rank child : place_.children) host.send_message(child, message_);
   }
   Epoch* const epoch = find(first, false);
   if (epoch && epoch->stage != Stage::ahead) {
@@ -611,7 +612,7 @@ void DigestNode::take_sums(std::uint64_t first) {
   }
 }
 
-bool DigestNode::take(std::span<const char> message, Host& host) {
+bool DigestNode::take_message(std::span<const char> message, Host& host) {
   Unpacker head(message);
   if (head.plain() != identity_) return false;
   const auto from = static_cast<Rank>(head.number());
@@ -652,10 +653,10 @@ bool DigestNode::take(std::span<const char> message, Host& host) {
   return true;
 }
 
-void DigestNode::end(Host& host) {
+void DigestNode::end_calls(Host& host) {
   ended_ = true;
   if (children_ended_) drop_epochs_ahead(UINT64_MAX);
-  flush(host);
+  flush_parts(host);
 }
 
 void DigestNode::end_children(Host& host) {

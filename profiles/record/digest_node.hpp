@@ -5,8 +5,8 @@
 //
 // The steps of an epoch: every rank logs the same calls. A leaf sends its records. An inner node sends digests as soon
 // as it has its own records and the digests of all children. The leader sends the facts of each call down. Each rank
-// computes its waits from the facts. The sums of the waits go up with the next epoch, or with flush(). Then the rank
-// forgets the epoch.
+// computes its waits from the facts. The sums of the waits go up with the next epoch, or with flush_parts(). Then the
+// rank forgets the epoch.
 //
 // All functions may throw std::bad_alloc. Then calls of the epochs on their way are lost, and count as missing.
 #pragma once
@@ -36,21 +36,21 @@ class DigestNode {
    public:
     virtual ~Host() = default;
     /// Sends a message to a rank of the communicator, without waiting. Returns false if the message is lost.
-    virtual bool send(Rank to, std::span<const char> message) = 0;
+    virtual bool send_message(Rank to, std::span<const char> message) = 0;
     /// Takes the rank's own part of a call, and returns its sums. Its waits stand for `stands_for` calls.
-    virtual CallSums own(const CallRecord& record, const CallFacts& facts, std::uint32_t stands_for) = 0;
+    virtual CallSums apply_facts(const CallRecord& record, const CallFacts& facts, std::uint32_t stands_for) = 0;
     /// Leader: takes a call with the records of all ranks. Calls come in their order. `sampled` is empty if the
     /// arrivals of single ranks are not known.
-    virtual void whole(std::uint64_t n, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
-                       std::uint32_t stands_for) = 0;
-    /// Leader: takes the sums of all ranks for a call, after whole() has taken the call.
-    virtual void summed(const CallDigest& call, const CallFacts& facts, const CallSums& sums) = 0;
+    virtual void take_call(std::uint64_t n, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
+                           std::uint32_t stands_for) = 0;
+    /// Leader: takes the sums of all ranks for a call, after take_call() has taken the call.
+    virtual void take_sums(const CallDigest& call, const CallFacts& facts, const CallSums& sums) = 0;
     /// Leader: counts `calls` calls whose records are lost.
-    virtual void missing(std::uint64_t calls) = 0;
+    virtual void count_missing(std::uint64_t calls) = 0;
     /// Leader: takes a call number at which ranks made different calls. Such a call has no pattern.
-    virtual void different(std::uint64_t n, const CallDigest& call) = 0;
+    virtual void report_difference(std::uint64_t n, const CallDigest& call) = 0;
     /// Leader: takes the time that all members together waited at boundaries, before an epoch whose records are here.
-    virtual void waited(Nanoseconds sum) = 0;
+    virtual void add_wait(Nanoseconds sum) = 0;
   };
 
   /// `with_exits`: samples contain the exits, too.
@@ -61,11 +61,11 @@ class DigestNode {
   void end_epoch(std::uint64_t first, std::span<const CallRecord> records, Nanoseconds uncertainty, Nanoseconds waited,
                  Host& host);
   /// Takes a message of this communicator. Returns false if it is damaged. The identity is in front of each message.
-  bool take(std::span<const char> message, Host& host);
+  bool take_message(std::span<const char> message, Host& host);
   /// Sends the parts that wait for the next epoch.
-  void flush(Host& host);
+  void flush_parts(Host& host);
   /// Registers that the communicator has ended on this rank: from now on, sums do not wait for another epoch.
-  void end(Host& host);
+  void end_calls(Host& host);
   /// Registers that all children have ended and will send no more messages.
   void end_children(Host& host);
   /// Drops all epochs. From now on, this node sends nothing and ignores all messages.

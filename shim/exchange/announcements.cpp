@@ -80,7 +80,7 @@ void hear(CommState& state, std::uint64_t n, bool waits) {
   if (!with_reserve([&] { return receive_announcement(state); })) return;  // after an error
   if (state.rank == 0 && !state.member.heard()->rest && !state.broken) try {
       const LearnerLock lock(*state.leadership);
-      state.leadership->learner->in_force(n);
+      state.leadership->learner->put_in_force(n);
     } catch (const std::bad_alloc&) {
       state.broken = true;
     }

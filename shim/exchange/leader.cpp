@@ -37,7 +37,7 @@ void learn(Leadership& lead, std::uint64_t n, const profiles::CallDigest& digest
   if (digest.complete)
     call.after_last = std::max<Nanoseconds>(digest.exit - digest.last, 0),
     call.mean_elapsed = static_cast<double>(digest.elapsed) / digest.ranks;
-  lead.learner->see(call);
+  lead.learner->record_call(call);
 }
 
 void lead(CommState& state) {
@@ -57,7 +57,7 @@ void lead(CommState& state) {
         j.policy.network.memory_beta_ns_per_byte > 0 ? j.hosts_of(state.world) : std::vector<int>{});
   if (leadership->learner && engine_runs()) leadership->learner->allow_edges();
   if (leadership->learner && state.context == kWorldContext)
-    leadership->learner->remember(
+    leadership->learner->remember_run(
         [size](std::uint64_t site, core::Collective op) -> const std::vector<Nanoseconds>* {
           const auto found = job().history.offsets.find(profiles::SiteKey{site, op, size}.id());
           return found == job().history.offsets.end() ? nullptr : &found->second;
@@ -124,13 +124,13 @@ void announce(CommState& state, std::uint64_t n) {
   try {
     const LearnerLock lock(lead);
     if (state.member.sequence().waits() && lead.learner) {
-      lead.learner->waited(lead.waited / state.size);
+      lead.learner->add_wait(lead.waited / state.size);
       lead.waited = 0;
     }
     if (!state.broken)
       announced = lead.learner->announce(n, state.member.in_force().dropped(), begin,
                                          j.learning > kSpentAtFirst + (begin - j.started) / kPartOfTime);
-    modelled = lead.learner && lead.learner->modelled();
+    modelled = lead.learner && lead.learner->has_modelled();
     lead.announcement = announced.serialize();
     // The leader decides by the plan that the members read, with rounded patterns, and by none that they cannot read.
     if (!core::Announcement::deserialize(lead.announcement, state.size, announced)) {
