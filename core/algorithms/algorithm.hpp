@@ -162,8 +162,8 @@ struct Traits {
   bool stand_in =
       false;  ///< serves the calls of its collective for which another algorithm's plan takes too long or lacks sizes
   Form form = Form::none;
-  DefaultCalls native = {};  ///< for which MPICH 4 runs this algorithm
-  DefaultCalls range = {};   ///< which it serves on range communicators
+  DefaultCalls native = {};  ///< calls for which MPICH 4 runs this algorithm
+  DefaultCalls range = {};   ///< calls that the algorithm serves on range communicators
 };
 
 /// One row of the catalogue (core/algorithms/catalogue.def).

@@ -17,8 +17,8 @@ namespace latecomer::core {
 
 class Learner {
  public:
-  /// policy must outlive the learner. `memory`: bytes that slots may take. Derived: a slot takes 1.4 KiB and 192 bytes
-  /// per rank (default window). So 16 MiB hold the most slots, 512, up to 163 ranks, and 84 at 1,024 ranks. Calls
+  /// policy must outlive the learner. `memory`: bytes that slots may take. Derived: a slot takes 1.9 KiB and 192 bytes
+  /// per rank (default window). So 16 MiB hold the most slots, 512, up to 160 ranks, and 84 at 1,024 ranks. Calls
   /// without a slot are not learned.
   /// `hosts`: as in Parameters.
   Learner(const Policy& policy, int ranks, SiteMatch site_matches, std::vector<int> hosts = {},

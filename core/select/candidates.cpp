@@ -56,8 +56,8 @@ std::optional<Played> play_call(const Algorithm& algorithm, int segments, bool c
     out.mean_elapsed = *form + waits / call.ranks;
     return out;
   }
-  // The background engine looks every few milliseconds (shim/engine/thread.cpp): measured on a virtual
-  // machine, where it costs most.
+  // The background engine looks for messages every few milliseconds (shim/engine/thread.cpp). Measured on a virtual
+  // machine, where a look costs most.
   constexpr double kReaction = 2.5e6;
   Network with_engine = parameters.network;
   with_engine.reaction_ns = kReaction;
@@ -166,7 +166,7 @@ void CandidateSearch::step() {
       std::upper_bound(found_.list.begin(), found_.list.end(), found,
                        [](const Candidate& x, const Candidate& y) { return x.modelled_ns < y.modelled_ns; }),
       found);
-  // More segments are worth a look where they may lead: not far behind the best, and better than fewer were. Measured
+  // Model more segments only if the candidate is close to the best one and better than with fewer segments. Measured
   // in the model: reduce, allreduce and bcast, 8 to 32 ranks, 64 KiB to 4 MiB, 162 random patterns, fdr. Limits
   // of 1.2, 1.5 and 2 miss the best in 11, 3 and 1 of them, by 13% at most, and model 14%, 5% and 4% fewer messages
   // than no limit.

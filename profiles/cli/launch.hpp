@@ -21,7 +21,7 @@ std::string find_beside(const std::vector<std::string>& relative);
 
 /// The MPI library that a program needs.
 struct Needs {
-  std::string library;                ///< its file's name; "": none, as of a script or a program that loads MPI later
+  std::string library;                ///< its file name; "": none, as in a script or a program that loads MPI later
   std::string path;                   ///< as the dynamic linker finds it
   std::string_view mpi;               ///< its family
   std::vector<std::string> bindings;  ///< names of the libraries of its other bindings

@@ -99,7 +99,7 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   }
   const std::string number = "call " + std::to_string(any.n) + " on " + communicator(any);
   std::size_t made = members.size();
-  // MPI may let a rank leave a call that the others wait in, also where it made another call than they.
+  // MPI may let a rank leave a call in which the others wait, even if the rank made another call.
   const auto left = [&](const LiveRank& r) {
     return r.inside != 1 && !r.stale && any.communicator != 0 && r.communicator == any.communicator && r.n == any.n;
   };
@@ -146,8 +146,8 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   out.push_back(text + ".");
 }
 
-/// Nobody may have looked twice at a job that has ended. Its ranks were killed one after the other, so where they were
-/// is not where they stood.
+/// Whether the rank stands still. Of a job that has ended, there may be one look only. Its ranks were killed one after
+/// the other, so their last places are not those at which they stood still.
 bool Hang::is_judged(const LiveRank& r) const {
   return !r.moves && !r.stale && (!state_.ended || r.watched >= analysis::kStandsStill_ns);
 }

@@ -23,8 +23,8 @@ class Hang {
   std::vector<std::string> findings() const;
 
   const std::vector<LiveRank>& ranks() const { return state_.ranks; }
-  /// How long a process has been where it is. Calls of idle epochs have no time: at least as long as we looked. -1: not
-  /// known.
+  /// The time of a process at its present place. Calls of idle epochs have no time: at least the time since the first
+  /// look. -1: not known.
   static std::int64_t age(const LiveRank& r);
   static std::string operation(const LiveRank& r);
   static std::string communicator(const LiveRank& r);

@@ -164,8 +164,8 @@ std::string sentence_of(const RankRow& row) {
   return out;
 }
 
-/// The activity on which the rank spends more time over the whole run, as a sentence without its full stop. "": the
-/// activity does not explain most of the waits for the rank in these calls.
+/// The activity on which the rank spends more time over the whole run, in words without a full stop. Empty if it does
+/// not explain most of the waits for the rank in these calls.
 std::string longer_over_run(const Profile& profile, const analysis::CallFigures& calls, const RankRow& row) {
   const auto& ranks = profile.analysis.ranks();
   const auto rank = std::ranges::find_if(ranks, [&](const analysis::RankFigures& r) { return r.first == row.rank; });

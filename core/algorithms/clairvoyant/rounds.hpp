@@ -92,7 +92,7 @@ class Places {
   }
   int of(Rank r) const { return place_[static_cast<std::size_t>(r)]; }
   Rank rank_at(int place) const { return rank_[static_cast<std::size_t>(place)]; }
-  /// The place counted on where it lies before the head's, so that it tells the order in the group.
+  /// The distance in the order of the group: places before the head's come after the last place.
   int from(int head, Rank r) const { return of(r) < head ? of(r) + static_cast<int>(rank_.size()) : of(r); }
 
  private:
