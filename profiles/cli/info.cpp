@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer info`: which MPI libraries this installation works with, and what it does with a program.
+// `latecomer info`: the MPI libraries that this installation works with, and its support for one program.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/launch.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 /// The first line of the text with which an MPI library names itself, or "". A child asks: the library may start
@@ -118,4 +118,4 @@ Example:
   });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -28,7 +28,7 @@
 #include "profiles/cli/roll_call.hpp"
 #include "profiles/cli/watch.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -149,7 +149,7 @@ std::string program_of_mpi(const Words& words) {
   return found == words.end() ? "" : *found;
 }
 
-/// What a command begins with, behind commands that only start the next one.
+/// The first word of a command, behind commands that only start the next one.
 struct Beginning {
   enum class Is { options, launcher, program, other } is = Is::other;
   std::size_t at = 0;
@@ -316,7 +316,7 @@ int ranks_in(const Launch& launch) {
   return 0;
 }
 
-int start(const Launch& launch) {
+int start_launcher(const Launch& launch) {
   Words words = launch.words;
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
@@ -350,7 +350,7 @@ Ended run_and_wait(const Launch& launch, JobWatch* watch, RollCall* roll_call) {
     if (getppid() != self) _exit(2);
     sigaction(SIGCHLD, &for_children, nullptr);
     sigprocmask(SIG_SETMASK, &before, nullptr);
-    _exit(start(launch));
+    _exit(start_launcher(launch));
   }
   Ended out;
   if (child < 0) {
@@ -380,4 +380,4 @@ Ended run_and_wait(const Launch& launch, JobWatch* watch, RollCall* roll_call) {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -18,7 +18,7 @@
 #include <cstdlib>
 #include <sstream>
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 using profiles::send_roll_call_line;
 
@@ -261,4 +261,4 @@ std::string RollCall::describe_missing(const Job& job) {
          "key roll_call_timeout_s)";
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

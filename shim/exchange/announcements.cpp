@@ -88,7 +88,7 @@ void hear(CommState& state, std::uint64_t n, bool waits) {
   if (!with_reserve([&] { return receive_announcement(state); })) return;  // after an error
   if (state.rank == 0 && !state.member.heard()->rest && !state.tree.broken) try {
       const LearnerLock lock(*state.tree.leadership);
-      state.tree.leadership->learner->in_force(n);
+      state.tree.leadership->learner->put_in_force(n);
     } catch (const std::bad_alloc&) {
       state.tree.broken = true;
     }

@@ -58,7 +58,7 @@ void read_by_branch(Branch& branch, Mail kind, std::span<const char> message) {
   try_patterns([&] {
     EndHead head{};
     if (kind == Mail::digest) {
-      branch.node.take(message, branch);
+      branch.node.take_message(message, branch);
     } else if (message.size() == sizeof head) {
       std::memcpy(&head, message.data(), sizeof head);
       branch.hear_end(head.from);
@@ -102,7 +102,7 @@ Branch::Branch(CommState& of)
 
 Rank Branch::world_of(Rank peer) const { return std::ranges::find(peers, peer, &std::pair<Rank, Rank>::first)->second; }
 
-bool Branch::send(Rank to, std::span<const char> message) {
+bool Branch::send_message(Rank to, std::span<const char> message) {
   // A rank may be far ahead of its parent, which takes 16 epochs of a child that is ahead. Derived: these take 200 KiB.
   // What goes down answers what came up.
   constexpr std::size_t kMostWaiting = 512 << 10;
@@ -143,13 +143,13 @@ bool Branch::over() const {
          (is_leader() || (ended_parent && told_parent));
 }
 
-profiles::CallSums Branch::own(const profiles::CallRecord& record, const profiles::CallFacts& facts,
-                               std::uint32_t stands_for) {
+profiles::CallSums Branch::apply_facts(const profiles::CallRecord& record, const profiles::CallFacts& facts,
+                                       std::uint32_t stands_for) {
   const JobLock lock;
   return lock->mine.patterns.add_own(record, facts, node.rank(), own_world, node.size(), stands_for);
 }
 
-void Branch::whole(std::uint64_t n, const profiles::CallDigest& call, const profiles::CallFacts& facts,
+void Branch::take_call(std::uint64_t n, const profiles::CallDigest& call, const profiles::CallFacts& facts,
                    const profiles::CallSampled& sampled, std::uint32_t stands_for) {
   {
     const JobLock lock;
@@ -173,18 +173,18 @@ void Branch::whole(std::uint64_t n, const profiles::CallDigest& call, const prof
   if (!try_patterns([&] { learn(*state->tree.leadership, n, call, facts, sampled); })) state->tree.broken = true;
 }
 
-void Branch::summed(const profiles::CallDigest& call, const profiles::CallFacts& facts,
-                    const profiles::CallSums& sums) {
+void Branch::take_sums(const profiles::CallDigest& call, const profiles::CallFacts& facts,
+                       const profiles::CallSums& sums) {
   const JobLock lock;
   if (group) lock->mine.patterns.add_awaited(call, {world, *group}, facts, sums);
 }
 
-void Branch::missing(std::uint64_t calls) {
+void Branch::count_missing(std::uint64_t calls) {
   const JobLock lock;
   lock->missing_calls += calls;
 }
 
-void Branch::different(std::uint64_t n, const profiles::CallDigest& call) {
+void Branch::report_difference(std::uint64_t n, const profiles::CallDigest& call) {
   {
     const JobLock lock;
     if (lock->different_calls++ > 0) return;
@@ -203,7 +203,7 @@ void Branch::different(std::uint64_t n, const profiles::CallDigest& call) {
        one.c_str(), two.c_str());
 }
 
-void Branch::waited(Nanoseconds sum) {
+void Branch::add_wait(Nanoseconds sum) {
   if (!state || !state->tree.leadership) return;
   const LearnerLock lock(*state->tree.leadership);
   state->tree.leadership->waited += sum;
@@ -234,7 +234,7 @@ void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::C
 
 void flush_digests(CommState& state) {
   const MailLock lock;
-  try_patterns([&] { state.tree.branch->node.flush(*state.tree.branch); });
+  try_patterns([&] { state.tree.branch->node.flush_parts(*state.tree.branch); });
 }
 
 bool expects_mail(const CommState& state) {
@@ -264,7 +264,7 @@ void end_branch(CommState& state) {
   branch.ended = true;
   branch.broken = state.tree.broken;
   if (branch.broken) branch.node.give_up();  // this rank's logs are not whole
-  try_patterns([&] { branch.node.end(branch); });
+  try_patterns([&] { branch.node.end_calls(branch); });
   branch.say_end();
 }
 

@@ -54,7 +54,7 @@ void learn(Leadership& lead, std::uint64_t n, const profiles::CallDigest& digest
     call.after_last = std::max<Nanoseconds>(digest.exit - digest.last, 0);
     call.mean_elapsed = static_cast<double>(digest.elapsed) / digest.ranks;
   }
-  lead.learner->see(call);
+  lead.learner->record_call(call);
 }
 
 void lead(CommState& state) {
@@ -74,7 +74,7 @@ void lead(CommState& state) {
                                                                : std::vector<int>{});
   if (leadership->learner && engine_runs()) leadership->learner->allow_edges();
   if (leadership->learner && state.context == kWorldContext)
-    leadership->learner->remember(
+    leadership->learner->remember_run(
         [size](std::uint64_t site, core::Collective op) -> const std::vector<Nanoseconds>* {
           const auto found = earlier_run().history.offsets.find(profiles::SiteKey{site, op, size}.id());
           return found == earlier_run().history.offsets.end() ? nullptr : &found->second;
@@ -140,13 +140,13 @@ void announce(CommState& state, std::uint64_t n) {
   try {
     const LearnerLock lock(lead);
     if (state.member.sequence().waits() && lead.learner) {
-      lead.learner->waited(lead.waited / state.size);
+      lead.learner->add_wait(lead.waited / state.size);
       lead.waited = 0;
     }
     if (!state.tree.broken)
       announced = lead.learner->announce(n, state.member.in_force().dropped(), begin,
                                          learning > kSpentAtFirst + (begin - job_process().started) / kPartOfTime);
-    modelled = lead.learner && lead.learner->modelled();
+    modelled = lead.learner && lead.learner->has_modelled();
     lead.announcement = announced.serialize();
     // The leader decides by the plan that the members read, with rounded patterns, and by none that they cannot read.
     if (!core::Announcement::deserialize(lead.announcement, state.size, announced)) {
