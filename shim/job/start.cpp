@@ -51,6 +51,11 @@ bool begin_observing(Job& j, int rank, int size) {
   j.environment = read_environment(rank == 0);
   if (j.environment.disable) return false;
   set_speaker(rank, size, j.environment.verbose);
+  if (const char* wrong = leave_other_interface()) {
+    if (rank == 0)
+      warn("the MPI library has not the binary interface of the family %s: %s: latecomer is inactive", kFamily, wrong);
+    return false;
+  }
   note_other_launcher(size);
   j.started = now();
   char host[256] = "localhost";
