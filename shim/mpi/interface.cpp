@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The checks of a library that only the user has named. They depend on nothing but the library, so that all ranks of a
+// job get the same answer.
 #include "shim/mpi/interface.hpp"
 
 #include "shim/mpi/entry.hpp"
