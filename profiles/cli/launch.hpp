@@ -23,7 +23,8 @@ std::string find_beside(const std::vector<std::string>& relative);
 struct Needs {
   std::string library;                ///< its file name; "": none, as in a script or a program that loads MPI later
   std::string path;                   ///< as the dynamic linker finds it
-  std::string_view mpi;               ///< its family
+  std::string_view mpi;               ///< its family; beneath the standard ABI, that of its launcher
+  bool abi = false;                   ///< it has the standard ABI
   std::vector<std::string> bindings;  ///< names of the libraries of its other bindings
 };
 Needs needs_of(const std::string& program);

@@ -103,7 +103,7 @@ class Describe {
     signature_.count = count;
     if (!call_.decides || signature_.bytes < 0 || !has_its_root()) return;
     if (core::is_dispatched(signature_.op)) operands_ = {send, recv, count, type, op, count, type, {}};
-    signature_.servable = signature_.servable && !signature_.refused && signature_.bytes <= kMostCount;
+    signature_.servable = signature_.servable && !signature_.refused && signature_.bytes <= most_count;
   }
 
   /// The predefined datatype of the last call that had one, and its size in bytes.
@@ -128,7 +128,7 @@ class Describe {
                 MPI_Datatype recv_type) {
     if (!call_.decides || signature_.bytes <= 0 || !has_its_root()) return;
     signature_.count = core::has_blocks(signature_.op) ? signature_.bytes / size() : signature_.bytes;
-    signature_.servable = signature_.bytes <= kMostCount;  // MPI's largest count
+    signature_.servable = signature_.bytes <= most_count;  // MPI's largest count
     signature_.exact = true;
     operands_ = {send, recv, recv_count, recv_type, MPI_OP_NULL, send_count, send_type, {}};
   }

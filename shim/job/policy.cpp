@@ -48,9 +48,11 @@ void note_other_family() {
 /// Whether MPI takes buffers in GPU memory.
 bool supports_device_buffers() {
 #ifdef MPIX_GPU_SUPPORT_CUDA  // MPICH
-  if (const auto query = reinterpret_cast<int (*)(int, int*)>(find_function("MPIX_GPU_query_support")))
+  if (const auto query = reinterpret_cast<int (*)(int, int*)>(find_function("MPIX_GPU_query_support"))) {
     for (const int kind : {MPIX_GPU_SUPPORT_CUDA, MPIX_GPU_SUPPORT_ZE, MPIX_GPU_SUPPORT_HIP})
       if (int supported = 0; query(kind, &supported) == MPI_SUCCESS && supported) return true;
+    return false;  // MPICH 3.4.1 ends the program in MPIX_Query_cuda_support
+  }
 #endif
   for (const char* name :
        {"MPIX_Query_cuda_support", "MPIX_Query_ze_support", "MPIX_Query_hip_support", "MPIX_Query_rocm_support"})

@@ -72,6 +72,11 @@ bool begin_observing(int rank, int size) {
   job_rules().environment = read_environment(rank == 0);
   if (job_rules().environment.disable) return false;
   set_speaker(rank, size, job_rules().environment.verbose);
+  if (const char* wrong = leave_other_interface()) {
+    if (rank == 0)
+      warn("the MPI library has not the binary interface of the family %s: %s: latecomer is inactive", kFamily, wrong);
+    return false;
+  }
   note_other_launcher(size);
   job_process().started = now();
   char host[256] = "localhost";

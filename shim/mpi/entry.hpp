@@ -16,6 +16,10 @@ void* find_function(const char* name);
 /// Sets the target of one stub to its handler, or to the next definition. `symbol`: its exported name.
 void aim_entry(const char* symbol, bool at_handler);
 
+/// Checks after MPI_Init that a library whose family the user named has that family's binary interface. If not, aims
+/// all stubs at their next definitions and returns which check failed; else nullptr.
+const char* leave_other_interface();
+
 /// Of the front and of this library: the ranks of a job compare both.
 const char* own_build_ids();
 
