@@ -150,7 +150,7 @@ profiles::CallSums Branch::apply_facts(const profiles::CallRecord& record, const
 }
 
 void Branch::take_call(std::uint64_t n, const profiles::CallDigest& call, const profiles::CallFacts& facts,
-                   const profiles::CallSampled& sampled, std::uint32_t stands_for) {
+                       const profiles::CallSampled& sampled, std::uint32_t stands_for) {
   {
     const JobLock lock;
     profiles::SiteBook& book = lock->mine.patterns;

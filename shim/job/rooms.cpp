@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The roll call between rooms, by the process manager's name service. The lowest rank of a room speaks for it, and publishes
+// The roll call between rooms, by the process manager's name service. The lowest rank of a room speaks for it, and
+// publishes
 // - here R: on entry. The speaker looks its own name up, to know that the service works.
 // - room R: the ranks of the room, when it has found `here 0` of its build. From then on, it waits for the verdict
 //   without a limit. If `here 0` does not come in time, or the service is deaf, it says so here, and waits for nobody.
