@@ -12,6 +12,8 @@ LOCK = re.compile(r"\b(?:const\s+)?(?:(?:Job|Learner|Mail)Lock|std::(?:lock_guar
 FUNCTION = re.compile(r"^[^\n;#=(]*?\b(?!(?:if|for|while|switch|return|else|do|catch|constexpr)\b)([A-Za-z_]\w*)\s*\([^;{}]*?\)(?:\s*(?:const|noexcept|override|try)\b)*\s*(?::[^;{}]*)?\{", re.M)
 # Names that several classes share, one of which waits.
 AMBIGUOUS = {"begin", "wait", "start", "run", "write", "lock", "send", "receive", "main", "in_one", "step"}
+# These wait for the launcher, and then the process ends.
+ENDS = {"end_job"}
 # Held while MPI starts, when no other thread may be inside MPI.
 ALLOWED = "start_mutex"
 
@@ -43,10 +45,10 @@ bodies = {}
 for text in texts.values():
     for name, begin, end in functions(text):
         bodies.setdefault(name, []).append(text[begin:end])
-waiting = {name for name, all_bodies in bodies.items() if any(WAITS.search(b) for b in all_bodies)} - AMBIGUOUS
+waiting = {name for name, all_bodies in bodies.items() if any(WAITS.search(b) for b in all_bodies)} - AMBIGUOUS - ENDS
 while True:
     calls = re.compile(r"(?<![\w.>])(?<!std::)(?:" + "|".join(sorted(map(re.escape, waiting))) + r")\s*\(") if waiting else None
-    more = {name for name, all_bodies in bodies.items() if calls and any(calls.search(b) for b in all_bodies)} - waiting - AMBIGUOUS
+    more = {name for name, all_bodies in bodies.items() if calls and any(calls.search(b) for b in all_bodies)} - waiting - AMBIGUOUS - ENDS
     if not more:
         break
     waiting |= more

@@ -107,10 +107,8 @@ void show_job() {
   if (!job_rules().policy.causes) sampler.never();
   else sampler.begin(job_clocks().common());
   timing.store(job_rules().policy.causes, std::memory_order_relaxed);
-  if (job_rules().policy.live) {
-    const JobLock lock;
-    live_start(job_world().rank, job_world().size, lock->mine.job_key, lock->mine.host, job_output().path);
-  }
+  if (job_rules().policy.live)
+    live_start(job_world().rank, job_world().size, job_output().id.key, job_output().id.host, job_output().path);
   begin_snapshots();
 }
 

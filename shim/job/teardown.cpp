@@ -61,18 +61,16 @@ __attribute__((destructor)) void on_exit() {
   live_stop();
   // Other threads run on. One of them may be gone with the lock, and this one may hold it, if a signal handler called
   // exit. Then the last snapshot on disk counts.
-  for (int i = 0; i < 1000; ++i) {
+  const auto write_last = [] {
     const JobLock lock(std::try_to_lock);
-    if (!lock) {
-      usleep(1000);
-      continue;
-    }
+    if (!lock) return false;
     attempt([&] {
       remove_prometheus();
       write_snapshot(lock, true);
     });
-    return;
-  }
+    return true;
+  };
+  for (int i = 0; !write_last() && i < 1000; ++i) usleep(1000);
 }
 
 }  // namespace
