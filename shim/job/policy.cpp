@@ -3,11 +3,13 @@
 #include "shim/job/policy.hpp"
 
 #include <cstdlib>
+#include <cstring>
 
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/entry.hpp"
+#include "shim/state/process.hpp"
 #include "shim/state/rules.hpp"
 #include "shim/state/shared.hpp"
 #include "shim/state/world.hpp"
@@ -60,17 +62,38 @@ bool supports_device_buffers() {
   return false;
 }
 
-/// Schedules copy and reduce in host memory. So all ranks only observe if MPI takes buffers in GPU memory on any rank.
-void keep_off_devices() {
-  if (job_rules().policy.mode != core::Mode::apply || !job_rules().policy.device_buffers) return;
-  int supported = supports_device_buffers();
-  PMPI_Allreduce(MPI_IN_PLACE, &supported, 1, MPI_INT, MPI_MAX, job_world().comm);
-  if (!supported) return;
+/// Whether it is not known that schedules are safe beside other threads inside MPI. On Open MPI 6.0.0rc2 a program hung
+/// under `prr`, and the cause is not known.
+bool has_untried_threads() {
+#ifdef OPEN_MPI
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  PMPI_Get_library_version(text, &length);
+  return job_process().threads && std::strncmp(text, "Open MPI v6.", 12) == 0;
+#else
+  return false;
+#endif
+}
+
+/// In mode apply, all ranks only observe if the answer of any rank is yes. `why` begins the warning.
+void observe_only_if(bool answer, const char* why) {
+  int any = answer;
+  PMPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, job_world().comm);
+  if (!any) return;
   job_rules().policy.mode = core::Mode::observe;
-  if (job_world().rank == 0)
-    warn(
-        "MPI reports support for GPU memory, which latecomer's algorithms cannot use: all calls stay native; if no "
-        "buffer is in GPU memory, write \"device_buffers\": \"none\" into the policy");
+  if (job_world().rank == 0) warn("%s", why);
+}
+
+/// Schedules copy and reduce in host memory, and share MPI with the program's threads.
+void keep_off_what_is_unsafe() {
+  if (job_rules().policy.mode == core::Mode::apply && job_rules().policy.device_buffers)
+    observe_only_if(
+        supports_device_buffers(),
+        "MPI reports support for GPU memory, which latecomer's algorithms cannot use: all calls stay native; "
+        "if no buffer is in GPU memory, write \"device_buffers\": \"none\" into the policy");
+  if (job_rules().policy.mode == core::Mode::apply)
+    observe_only_if(has_untried_threads(),
+                    "latecomer's algorithms are not tried beside threads inside Open MPI 6: all calls stay native");
 }
 
 }  // namespace
@@ -115,7 +138,7 @@ void share_policy() {
   PMPI_Bcast(&checks, 1, MPI_INT, 0, job_world().comm);
   job_rules().checks = checks != 0;
   note_other_family();
-  keep_off_devices();
+  keep_off_what_is_unsafe();
 }
 
 void note_forced_rules() {
