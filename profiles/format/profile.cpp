@@ -243,6 +243,7 @@ class ProfileWriter {
         continue;
       const core::Algorithm& algorithm = core::algorithm_at(rule.algorithm);
       std::uint64_t calls = 0, ran = 0, meant = 0, most = 0;
+      bool too_late = false;
       std::string reason;
       for (const SiteRow& row : rows) {
         if (row.key.op != algorithm.op || row.key.comm_size < 2) continue;
@@ -266,15 +267,15 @@ class ProfileWriter {
           if (const std::uint64_t n = one["calls"];
               n >= most && one["rule_line"].is_number() && one["rule_line"] == rule.line) {
             most = n;
-            reason = one["algorithm"].get<std::string>() == algorithm.name
-                         ? "decided, but the run ended before the plan came into force"
-                         : one["reason"].get<std::string>();
+            too_late = one["algorithm"].get<std::string>() == algorithm.name;
+            reason = too_late ? "" : one["reason"].get<std::string>();
           }
       }
       if (ran > 0 || calls == 0) continue;
       if (meant == 0) reason = "no call matches the communicator size and bytes of the rule";
       if (const auto found = unplanned_.find(rule.algorithm); reason.empty() && found != unplanned_.end())
         reason = unplanned_text(found->second);
+      if (reason.empty() && too_late) reason = "decided, but the run ended before the plan came into force";
       if (reason.empty() && algorithm.needs_sizes)
         reason =
             "it needs the sizes of all blocks, and no plan announced them: a plan needs 32 blocking calls on a "

@@ -179,7 +179,31 @@ void Executor::change_plans() {
 }
 
 int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
-                  const Operands& raw, core::Bytes block, Nanoseconds arrival, Forecast& forecast) try {
+                  const Operands& raw, core::Bytes block, Nanoseconds arrival, Forecast& forecast) {
+  int failure = MPI_SUCCESS, rc = MPI_SUCCESS;
+  try {
+    rc = run_decided(state, n, decision, signature, raw, block, arrival, forecast, failure);
+  } catch (const std::bad_alloc&) {
+    // Without its schedule this rank does not know the messages that others wait for.
+    no_memory_left("the schedule of a collective");
+    return MPI_ERR_NO_MEM;
+  }
+  if (rc == MPI_SUCCESS || thrown_) return rc;
+  // The other ranks ran the same schedule, so the native collective is no way out. The program's error handler decides.
+  warn("%.*s could not complete on this rank (%s); the communicator's error handler decides",
+       static_cast<int>(decision.algorithm->name.size()), decision.algorithm->name.data(),
+       failure == MPI_ERR_BUFFER || failure == MPI_ERR_ARG ? "MPI does not allow its buffers"
+       : failure == MPI_ERR_TYPE                           ? "its datatype is not committed"
+       : rc == MPI_ERR_NO_MEM                              ? "out of memory"
+       : rc == MPI_ERR_OTHER                               ? "another rank failed in the call"
+                                                           : "an operation failed inside MPI");
+  PMPI_Comm_call_errhandler(state.comm, rc);  // code of the program: it may throw
+  return rc;
+}
+
+int Executor::run_decided(CommState& state, std::uint64_t n, const core::Decision& decision,
+                          const core::Signature& signature, const Operands& raw, core::Bytes block, Nanoseconds arrival,
+                          Forecast& forecast, int& failure) {
   if (std::exchange(runs_, true)) {
     warn("an operator left a collective by a jump, and other ranks need its messages: the job ends");
     end_job(job_world().comm, MPI_ERR_OTHER);
@@ -193,7 +217,7 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
         false,
         state.member.plan().patterns[static_cast<std::size_t>(decision.pattern)][static_cast<std::size_t>(state.rank)]};
   const ScheduleKey key = key_of(shape_of(state, signature, given), decision);
-  const int failure = check_arguments(signature, state.rank, given);
+  failure = check_arguments(signature, state.rank, given);
   int rc = MPI_SUCCESS;
   try {
     rc = run_key(state, n, key, given, block, own ? &*own : nullptr, failure);
@@ -202,21 +226,7 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
     rc = run_key(state, n, key, given, block, own ? &*own : nullptr, MPI_ERR_NO_MEM);
   }
   runs_ = false;
-  if (rc == MPI_SUCCESS || thrown_) return rc;
-  // The other ranks ran the same schedule, so the native collective is no way out. The program's error handler decides.
-  warn("%s could not complete on this rank (%s); the communicator's error handler decides",
-       std::string(decision.algorithm->name).c_str(),
-       failure == MPI_ERR_BUFFER || failure == MPI_ERR_ARG ? "MPI does not allow its buffers"
-       : failure == MPI_ERR_TYPE                           ? "its datatype is not committed"
-       : rc == MPI_ERR_NO_MEM                              ? "out of memory"
-       : rc == MPI_ERR_OTHER                               ? "another rank failed in the call"
-                                                           : "an operation failed inside MPI");
-  PMPI_Comm_call_errhandler(state.comm, rc);
   return rc;
-} catch (const std::bad_alloc&) {
-  // Without its schedule this rank does not know the messages that others wait for.
-  no_memory_left("the schedule of a collective");
-  return MPI_ERR_NO_MEM;
 }
 
 int Executor::run_key(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
