@@ -13,6 +13,7 @@ find_path(LIBUNWIND_INCLUDE_DIR libunwind.h REQUIRED)
 find_library(LIBUNWIND_LIBRARY unwind REQUIRED)
 
 list(APPEND LATECOMER_FAMILIES mpich)
+set(LATECOMER_LEVEL_mpich f08)  # shim/front/generate.py
 # Headers only: the shim must not link MPI (docs/explanation/architecture.md).
 add_library(mpich_headers INTERFACE)
 target_include_directories(mpich_headers SYSTEM INTERFACE ${MPICH_INCLUDE_DIR})

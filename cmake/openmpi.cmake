@@ -16,6 +16,7 @@ if(OPENMPI_MPICC)
 endif()
 if(OPENMPI_INCLUDE_DIR AND OPENMPI_LIBRARY)
   list(APPEND LATECOMER_FAMILIES openmpi)
+  set(LATECOMER_LEVEL_openmpi pmpi)  # shim/front/generate.py
   add_library(openmpi_headers INTERFACE)
   target_include_directories(openmpi_headers SYSTEM INTERFACE ${OPENMPI_INCLUDE_DIR})
   target_compile_definitions(openmpi_headers INTERFACE OMPI_SKIP_MPICXX)  # its C++ bindings are no part of MPI any more

@@ -42,7 +42,10 @@ bool right(const std::vector<T>& in, const std::vector<T>& out) {
   std::vector<int> have(static_cast<std::size_t>(size));
   const int any = !out.empty();
   T mine[2] = {};
-  if (any) mine[0] = out.front(), mine[1] = out.back();
+  if (any) {
+    mine[0] = out.front();
+    mine[1] = out.back();
+  }
   MPI_Allgather(mine, 2 * sizeof(T), MPI_BYTE, ends.data(), 2 * sizeof(T), MPI_BYTE, MPI_COMM_WORLD);
   MPI_Allgather(&any, 1, MPI_INT, have.data(), 1, MPI_INT, MPI_COMM_WORLD);
   for (int r = 1; r < size; ++r)
@@ -127,7 +130,10 @@ void time_both(const latecomer::range::Comm& world, long long most) {
         double took = MPI_Wtime() - before, longest = 0;
         MPI_Allreduce(&took, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         times[kind].push_back(longest);
-        if (!right(in, out)) std::fprintf(stderr, "wrong\n"), MPI_Abort(MPI_COMM_WORLD, 1);
+        if (!right(in, out)) {
+          std::fprintf(stderr, "wrong\n");
+          MPI_Abort(MPI_COMM_WORLD, 1);
+        }
       }
     double medians[3];
     for (const int kind : {0, 1, 2}) {
@@ -152,8 +158,10 @@ int main(int argc, char** argv) {
   int result = 0;
   if (what == "check") result = check(world);
   else if (what == "time") time_both(world, argc > 2 ? std::atoll(argv[2]) : 16384);
-  else if (rank == 0)
-    result = 2, std::fprintf(stderr, "janus_quicksort: unknown '%s'; valid: check time\n", what.c_str());
+  else if (rank == 0) {
+    result = 2;
+    std::fprintf(stderr, "janus_quicksort: unknown '%s'; valid: check time\n", what.c_str());
+  }
   MPI_Finalize();
   return result;
 }

@@ -109,7 +109,8 @@ struct MpiComms {
     MPI_Group_range_incl(all, 1, triple, &some);
     Comm out;
     MPI_Comm_create_group(of, some, 0, &out);
-    MPI_Group_free(&all), MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    MPI_Group_free(&some);
     return out;
   }
   static Comm world(Comm all) {
@@ -243,7 +244,8 @@ class Sorter {
   }
   ~Sorter() {
     for (const Job& j : jobs_) j.handle.destroy();
-    Kind::release(beside_), Kind::release(all_);
+    Kind::release(beside_);
+    Kind::release(all_);
   }
   Sorter(const Sorter&) = delete;
   Sorter& operator=(const Sorter&) = delete;
@@ -257,8 +259,10 @@ class Sorter {
         handle.resume();
         moved = true;
       }
-      if (handle.done()) handle.destroy(), at = jobs_.erase(at);
-      else ++at;
+      if (handle.done()) {
+        handle.destroy();
+        at = jobs_.erase(at);
+      } else ++at;
     }
     // Base cases run only when no larger task waits for this process.
     if (jobs_.empty())
@@ -385,7 +389,9 @@ class Sorter {
         Kind::isend(data, n * static_cast<Count>(sizeof(T)), owner - first, tag, comm, &requests.back());
         ++messages;
       }
-      data += n, count -= n, place += n;
+      data += n;
+      count -= n;
+      place += n;
     }
     return messages;
   }
@@ -394,11 +400,12 @@ class Sorter {
   static void begin_sums(Sums& s, const Comm& comm) {
     const std::size_t n = s.mine.size(), members = static_cast<std::size_t>(Kind::size(comm));
     s.gathers = Kind::size(comm) <= kMostGathered;
-    s.before.assign(n, 0), s.total.assign(n, 0);
-    if (s.gathers)
-      s.all.resize(n * members),
-          Kind::iallgather(s.mine.data(), s.all.data(), static_cast<int>(n), comm, &s.requests[0]);
-    else Kind::iscan(s.mine.data(), s.before.data(), static_cast<int>(n), comm, &s.requests[0]);
+    s.before.assign(n, 0);
+    s.total.assign(n, 0);
+    if (s.gathers) {
+      s.all.resize(n * members);
+      Kind::iallgather(s.mine.data(), s.all.data(), static_cast<int>(n), comm, &s.requests[0]);
+    } else Kind::iscan(s.mine.data(), s.before.data(), static_cast<int>(n), comm, &s.requests[0]);
   }
   /// Whether the sums are complete.
   static bool have_sums(Sums& s, const Comm& comm) {
@@ -521,7 +528,8 @@ class Sorter {
     const auto draw = [&state] {
       state += 0x9e3779b97f4a7c15u;
       std::uint64_t z = state;
-      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u, z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+      z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
       return z ^ (z >> 31);
     };
     const Count wanted = std::min<Count>(
@@ -538,7 +546,8 @@ class Sorter {
       while (others > 0)
         co_await [&] {
           return Kind::take(MPI_ANY_SOURCE, kSample, comm, [&](int, Count bytes) {
-            return others -= bytes / static_cast<Count>(sizeof(T)), grow(sample, bytes);
+            others -= bytes / static_cast<Count>(sizeof(T));
+            return grow(sample, bytes);
           });
         };
       std::nth_element(sample.begin(), sample.begin() + static_cast<std::ptrdiff_t>(sample.size() / 2), sample.end());
@@ -570,7 +579,8 @@ class Sorter {
                        part(greater_lo, hi, share - less - equal, greater_before, equal_end, !spare)}};
     jobs_.push_back(assignment_ == Assignment::greedy ? exchange_greedily(exchange) : exchange_bounded(exchange));
     co_await [&] { return exchange.done; };
-    statistics_.messages += exchange.sent, statistics_.most_sent = std::max(statistics_.most_sent, exchange.sent);
+    statistics_.messages += exchange.sent;
+    statistics_.most_sent = std::max(statistics_.most_sent, exchange.sent);
     const auto& in_place = exchange.parts[1];
     if (in_place.room > 0) copy(in_place.into, in_place.room, at(std::max(begin, less_hi), false));
     place(lo, less_hi, comm, !spare, level + 1, first);
@@ -636,7 +646,8 @@ class Sorter {
     for (int q = 0; q < kParts; ++q) {
       const auto& part = x.parts[q];
       Plan& p = plans[q];
-      p.full = 0, p.filled = 0;
+      p.full = 0;
+      p.filled = 0;
       if (part.lo < part.hi) {
         const int from = places_.owner(part.lo), to = places_.owner(part.hi - 1);
         p.full = part.lo == places_.begin(from) ? from : from + 1;
@@ -645,15 +656,18 @@ class Sorter {
       p.rate = p.filled > 0 ? (members + p.filled - 1) / p.filled : members;
       p.threshold = p.filled > 0 ? share / (2 * p.rate) : 0;
       p.small = part.mine > 0 && part.mine <= p.threshold;
-      mine[q] = p.small, mine[kParts + q] = p.small ? 0 : part.mine;
+      mine[q] = p.small;
+      mine[kParts + q] = p.small ? 0 : part.mine;
     }
     begin_sums(sums, x.comm);
     co_await [&] { return have_sums(sums, x.comm); };
 
     for (int q = 0; q < kParts; ++q) {
       Plan& p = plans[q];
-      p.smalls = total[q], p.large = total[kParts + q];
-      p.small_before = before[q], p.large_before = before[kParts + q];
+      p.smalls = total[q];
+      p.large = total[kParts + q];
+      p.small_before = before[q];
+      p.large_before = before[kParts + q];
       p.small_each = p.filled > 0 ? (p.smalls + p.filled - 1) / p.filled : 0;
       p.width = std::max<Count>({1, share / 2, (p.large + members - 1) / members});
       if (!p.small) continue;

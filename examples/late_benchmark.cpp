@@ -108,7 +108,8 @@ int main(int argc, char** argv) {
         double mine[3] = {left - start, -(arrived - start), left - arrived}, most[2], sum;
         MPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         MPI_Allreduce(&mine[2], &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-        elapsed += 1e3 * sum / size / iterations, run += 1e3 * (most[0] + most[1]) / iterations;
+        elapsed += 1e3 * sum / size / iterations;
+        run += 1e3 * (most[0] + most[1]) / iterations;
         bool right = true;
         for (const std::size_t i :
              {std::size_t{0}, static_cast<std::size_t>(count) / 2, static_cast<std::size_t>(count) - 1}) {
@@ -128,10 +129,11 @@ int main(int argc, char** argv) {
       int sum_wrong = 0;
       MPI_Allreduce(&wrong, &sum_wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
       all_wrong += sum_wrong;
-      if (rank == 0)
+      if (rank == 0) {
         std::printf("%d floats, %g ms: elapsed %.3f ms, run %.3f ms, %d wrong\n", static_cast<int>(floats), delay,
-                    elapsed, run, sum_wrong),
-            std::fflush(stdout);
+                    elapsed, run, sum_wrong);
+        std::fflush(stdout);
+      }
     }
   MPI_Finalize();
   return all_wrong != 0;

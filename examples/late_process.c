@@ -20,7 +20,9 @@ static int late_in(int iteration, const char* who, int size) {
   if (strncmp(who, "moves:", 6) == 0) return iteration / (atoi(who + 6) > 0 ? atoi(who + 6) : 1) % size;
   if (strcmp(who, "random") != 0) return atoi(who);
   unsigned long long x = (unsigned long long)iteration * 6364136223846793005ULL + 1442695040888963407ULL;
-  x ^= x >> 33, x *= 0xff51afd7ed558ccdULL, x ^= x >> 33;
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdULL;
+  x ^= x >> 33;
   return (int)(x % (unsigned)size);
 }
 

@@ -77,7 +77,10 @@ struct Convolution {
             const std::size_t at = static_cast<std::size_t>((c * wide + r + k / 5) * wide + k % 5);
             const float *p = &padded[at], *g = &row[static_cast<std::size_t>(r * side)];
             float* d = &padded_gradient[at];
-            for (int q = 0; q < side; ++q) sum += p[q] * g[q], d[q] += w * g[q];
+            for (int q = 0; q < side; ++q) {
+              sum += p[q] * g[q];
+              d[q] += w * g[q];
+            }
           }
           weight_gradient[(o * in + c) * 25 + k] += sum;
         }
@@ -99,7 +102,8 @@ struct Linear {
   static int parameters(int in, int out) { return out * in + out; }
   void forward(const Vec& x, Vec& y) {
     input = x;
-    sums.resize(static_cast<std::size_t>(out)), y.resize(static_cast<std::size_t>(out));
+    sums.resize(static_cast<std::size_t>(out));
+    y.resize(static_cast<std::size_t>(out));
     for (int o = 0; o < out; ++o) {
       float s = bias[o];
       for (int i = 0; i < in; ++i) s += weight[o * in + i] * x[static_cast<std::size_t>(i)];
@@ -112,9 +116,10 @@ struct Linear {
     for (int o = 0; o < out; ++o) {
       const float g = relu && sums[static_cast<std::size_t>(o)] <= 0 ? 0 : y_gradient[static_cast<std::size_t>(o)];
       bias_gradient[o] += g;
-      for (int i = 0; i < in; ++i)
-        weight_gradient[o * in + i] += g * input[static_cast<std::size_t>(i)],
-            x_gradient[static_cast<std::size_t>(i)] += g * weight[o * in + i];
+      for (int i = 0; i < in; ++i) {
+        weight_gradient[o * in + i] += g * input[static_cast<std::size_t>(i)];
+        x_gradient[static_cast<std::size_t>(i)] += g * weight[o * in + i];
+      }
     }
   }
 };
@@ -156,10 +161,12 @@ int main(int argc, char** argv) {
   }
   int at = 0;
   const auto place = [&](auto& layer, int weights, int biases) {
-    layer.weight = &parameters[static_cast<std::size_t>(at)],
-    layer.weight_gradient = &gradients[static_cast<std::size_t>(at)], at += weights;
-    layer.bias = &parameters[static_cast<std::size_t>(at)],
-    layer.bias_gradient = &gradients[static_cast<std::size_t>(at)], at += biases;
+    layer.weight = &parameters[static_cast<std::size_t>(at)];
+    layer.weight_gradient = &gradients[static_cast<std::size_t>(at)];
+    at += weights;
+    layer.bias = &parameters[static_cast<std::size_t>(at)];
+    layer.bias_gradient = &gradients[static_cast<std::size_t>(at)];
+    at += biases;
     std::fill_n(layer.bias, biases, 0.f);
   };
   Convolution conv[3] = {{3, 32, 32, nullptr, nullptr, nullptr, nullptr, {}, {}},

@@ -50,7 +50,10 @@ Reading read_both() {
     const std::uint64_t before = __rdtsc();
     const Nanoseconds time = kernel_now();
     const std::uint64_t after = __rdtsc();
-    if (after - before < width) width = after - before, best = {before + (after - before) / 2, time};
+    if (after - before < width) {
+      width = after - before;
+      best = {before + (after - before) / 2, time};
+    }
   }
   return best;
 }
@@ -81,7 +84,11 @@ constinit thread_local clock_detail::Anchor clock_detail::anchor;
         a.time + static_cast<Nanoseconds>((static_cast<unsigned __int128>(here.counter - a.counter) * a.scale) >> 32);
     if (predicted - here.time > kTolerated || here.time - predicted > kTolerated) a.begun = false;
   }
-  if (!a.begun) a.begun = true, a.since = here, a.scale = 0;
+  if (!a.begun) {
+    a.begun = true;
+    a.since = here;
+    a.scale = 0;
+  }
   const Nanoseconds span = here.time - a.since.time;
   a.counter = here.counter;
   a.time = here.time;

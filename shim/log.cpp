@@ -34,7 +34,10 @@ void line(const char* kind, const char* text) {
   int n = speaker_rank < 0
               ? std::snprintf(out, sizeof out, "latecomer %s%s\n", kind, text)
               : std::snprintf(out, sizeof out, "latecomer[%d/%d] %s%s\n", speaker_rank, speaker_size, kind, text);
-  if (n > static_cast<int>(sizeof out) - 1) n = static_cast<int>(sizeof out) - 1, out[n - 1] = '\n';
+  if (n > static_cast<int>(sizeof out) - 1) {
+    n = static_cast<int>(sizeof out) - 1;
+    out[n - 1] = '\n';
+  }
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, out, static_cast<std::size_t>(n));
 }
 

@@ -29,6 +29,7 @@
 #include <span>
 
 #include "core/network/network.hpp"
+#include "shim/tags.hpp"
 
 namespace latecomer::shim {
 
@@ -125,9 +126,11 @@ class Measurement {
       for (int i = 0; i < pairs; ++i) values.add(all[i].*field);
       return values.median();
     };
-    out.alpha_ns = of(&Figures::alpha), out.beta_ns_per_byte = of(&Figures::beta),
+    out.alpha_ns = of(&Figures::alpha);
+    out.beta_ns_per_byte = of(&Figures::beta);
     out.overhead_ns = of(&Figures::overhead);
-    out.latency_ns = of(&Figures::latency), out.rendezvous_latency_ns = of(&Figures::rendezvous);
+    out.latency_ns = of(&Figures::latency);
+    out.rendezvous_latency_ns = of(&Figures::rendezvous);
     out.eager_bytes = static_cast<core::Bytes>(of(&Figures::eager_bytes));
     out.half_duplex = of(&Figures::turns) > 0.5;
     local(out);
@@ -200,14 +203,14 @@ class Measurement {
       if (!wait.again()) throw GivenUp();
     }
   }
-  void send(int bytes, int tag) {
+  void send(int bytes, Channel channel) {
     MPI_Request request = MPI_REQUEST_NULL;
-    Mpi::isend(buffer_.data(), bytes, peer_, kTag + tag, comm_, &request);
+    Mpi::isend(buffer_.data(), bytes, peer_, channel, comm_, &request);
     finish(request);
   }
-  void receive(int bytes, int tag) {
+  void receive(int bytes, Channel channel) {
     MPI_Request request = MPI_REQUEST_NULL;
-    Mpi::irecv(other_.data(), bytes, peer_, kTag + tag, comm_, &request);
+    Mpi::irecv(other_.data(), bytes, peer_, channel, comm_, &request);
     finish(request);
   }
 
@@ -215,8 +218,11 @@ class Measurement {
   template <typename T>
   T agreed(T value) {
     std::memcpy(buffer_.data(), &value, sizeof value);
-    if (rank_ == 0) send(sizeof value, 4);
-    else receive(sizeof value, 4), std::memcpy(&value, other_.data(), sizeof value);
+    if (rank_ == 0) send(sizeof value, kMeasureAgreedChannel);
+    else {
+      receive(sizeof value, kMeasureAgreedChannel);
+      std::memcpy(&value, other_.data(), sizeof value);
+    }
     return value;
   }
 
@@ -258,8 +264,13 @@ class Measurement {
     Times ns;
     for (int i = -2; i < std::max(kLeastRounds, rounds / effort_.hurry); ++i) {
       const double begin = now_ns();
-      if (rank_ == 0) send(bytes, 1), receive(bytes, 2);
-      else receive(bytes, 1), send(bytes, 2);
+      if (rank_ == 0) {
+        send(bytes, kMeasureRequestChannel);
+        receive(bytes, kMeasureAnswerChannel);
+      } else {
+        receive(bytes, kMeasureRequestChannel);
+        send(bytes, kMeasureAnswerChannel);
+      }
       if (i >= 0) ns.add((now_ns() - begin) / 2);
     }
     const double out = ns.median();
@@ -282,14 +293,20 @@ class Measurement {
   }
   /// Both ranks of the pair leave at about the same time.
   void meet() {
-    if (rank_ == 0) send(0, 8), receive(0, 8);
-    else receive(0, 8), send(0, 8);
+    if (rank_ == 0) {
+      send(0, kMeasureMeetingChannel);
+      receive(0, kMeasureMeetingChannel);
+    } else {
+      receive(0, kMeasureMeetingChannel);
+      send(0, kMeasureMeetingChannel);
+    }
   }
   void exchange(int bytes) {
     MPI_Request out = MPI_REQUEST_NULL, in = MPI_REQUEST_NULL;
-    Mpi::irecv(other_.data(), bytes, peer_, kTag + 9, comm_, &in);
-    Mpi::isend(buffer_.data(), bytes, peer_, kTag + 9, comm_, &out);
-    finish(in), finish(out);
+    Mpi::irecv(other_.data(), bytes, peer_, kMeasureExchangeChannel, comm_, &in);
+    Mpi::isend(buffer_.data(), bytes, peer_, kMeasureExchangeChannel, comm_, &out);
+    finish(in);
+    finish(out);
   }
 
   /// Whether two messages of that size to each other take turns. `one`: the time of one. The partner posts its two a
@@ -304,10 +321,10 @@ class Measurement {
       if (rank_ == 0) {
         exchange(bytes);
         ns.add(now_ns() - begin);
-        send(0, 10);
+        send(0, kMeasureTurnChannel);
       } else {
         MPI_Request later = MPI_REQUEST_NULL;
-        Mpi::irecv(other_.data(), 0, peer_, kTag + 10, comm_, &later);
+        Mpi::irecv(other_.data(), 0, peer_, kMeasureTurnChannel, comm_, &later);
         for (int done = 0; now_ns() < begin + one / 4;) Mpi::test(&later, &done);
         exchange(bytes);
         finish(later);
@@ -325,7 +342,7 @@ class Measurement {
     if (rank_ == 0) {
       MPI_Request request = MPI_REQUEST_NULL;
       const double begin = now_ns();
-      Mpi::isend(buffer_.data(), bytes, peer_, kTag + 3, comm_, &request);
+      Mpi::isend(buffer_.data(), bytes, peer_, kMeasureEagerChannel, comm_, &request);
       do Mpi::test(&request, &completed);
       while (!completed && now_ns() < begin + effort_.nap_ns / 3);
       if (!completed) finish(request);
@@ -333,7 +350,7 @@ class Measurement {
     } else {
       const timespec nap{0, static_cast<long>(effort_.nap_ns)};
       nanosleep(&nap, nullptr);
-      receive(bytes, 3);
+      receive(bytes, kMeasureEagerChannel);
     }
     return agreed(completed) != 0;
   }
@@ -358,18 +375,18 @@ class Measurement {
     std::fill_n(requests, kMessages, MPI_REQUEST_NULL);
     for (int round = 0; round < std::max(kLeastRounds, rounds / effort_.hurry); ++round) {
       if (rank_ == 0) {
-        receive(0, 5);
+        receive(0, kMeasureTrainBeginChannel);
         const double begin = now_ns();
-        for (auto& r : requests) Mpi::isend(buffer_.data(), 8, peer_, kTag + 6, comm_, &r);
+        for (auto& r : requests) Mpi::isend(buffer_.data(), 8, peer_, kMeasureTrainChannel, comm_, &r);
         cpu.add((now_ns() - begin) / kMessages);
         for (auto& r : requests) finish(r);
-        receive(0, 7);
+        receive(0, kMeasureTrainEndChannel);
         gap.add((now_ns() - begin) / kMessages);
       } else {
-        for (auto& r : requests) Mpi::irecv(other_.data(), 8, peer_, kTag + 6, comm_, &r);
-        send(0, 5);
+        for (auto& r : requests) Mpi::irecv(other_.data(), 8, peer_, kMeasureTrainChannel, comm_, &r);
+        send(0, kMeasureTrainBeginChannel);
         for (auto& r : requests) finish(r);
-        send(0, 7);
+        send(0, kMeasureTrainEndChannel);
       }
     }
     if (rank_ != 0) return;
@@ -414,10 +431,10 @@ class Measurement {
       std::memcpy(b, a, 4 * kFloats);
       copies.add((now_ns() - begin) / (4.0 * kFloats));
     }
-    out.gamma_ns_per_byte = gammas.median(), out.copy_ns_per_byte = copies.median();
+    out.gamma_ns_per_byte = gammas.median();
+    out.copy_ns_per_byte = copies.median();
   }
 
-  static constexpr int kTag = 4064;  // in the context of MPI_COMM_WORLD, beyond the channels of shim/tags.hpp
   MPI_Comm comm_;
   int rank_, size_, peer_ = 0;
   std::span<const int> hosts_;

@@ -103,7 +103,7 @@ Decision decide_within(const Policy& policy, const Signature& s, int comm_size, 
 bool waits_for_leader(const Policy& policy, const Signature& s, int comm_size) {
   if (!is_rooted(s.op) || !dispatches(policy, s, comm_size)) return false;
   if (policy.rooted_waits) return *policy.rooted_waits;
-  const CallFacts facts{s.op, s.bytes, comm_size, s.root, s.op_class};
+  const CallProperties facts{s.op, s.bytes, comm_size, s.root, s.op_class};
   for (const Rule& rule : policy.rules) {
     if (!may_match(rule.match, facts)) continue;
     const Algorithm* a = rule.use.kind == Use::Kind::algorithm ? find_algorithm(s.op, rule.use.algorithm) : nullptr;

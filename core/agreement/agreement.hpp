@@ -64,7 +64,7 @@ class Sequence {
  public:
   static constexpr Rank kLeader = 0;  ///< rank in the communicator
   // Lengths in calls.
-  /// Derived: twice the measured calls of a verdict (Learner::kEnough), so that the first log of one or two sites is
+  /// Derived: twice the measured calls of a verdict (kEnoughMeasured), so that the first log of one or two sites is
   /// sufficient. A communicator with fewer calls sends no logs.
   static constexpr std::uint64_t kFirstBoundary = 16;
   /// The first boundary of MPI_COMM_WORLD, and the shortest epoch that a leader announces. Derived: a boundary costs 50

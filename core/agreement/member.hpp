@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A member of a communicator: one rank's part in the agreement. Before and after each counted call it says what the
-// rank does next, it takes the announcements, and it has the plan in force. Knows nothing of MPI: the shim does what
-// the answers say, and the simulations drive the same class.
+// A member of a communicator: one rank's part in the agreement. Before and after each counted call, it returns the next
+// steps of the rank. It takes the announcements and holds the plan in force. It knows no MPI: the shim takes the steps,
+// and the simulations drive the same class.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace latecomer::core {
 
 class Member {
  public:
-  /// What to do before a counted call. Call after() first: an error handler may have left the call before by a jump.
+  /// The steps before a counted call. Call after() first: an error handler may have left the call before by a jump.
   /// `plans`: announcements may come. `may_wait`: rooted calls may ask for boundaries at which ranks wait.
   Sequence::Before before(const Signature& signature, int comm_size, const Policy& policy, bool may_wait, bool plans,
                           bool identified) {
@@ -26,10 +26,10 @@ class Member {
       sequence_.allow_waits();
     return sequence_.begin(signature, plans, identified);
   }
-  /// What all members do together before they leave the call.
+  /// The steps that all members take together before they leave the call.
   Sequence::After after(bool identified) { return sequence_.end(identified); }
 
-  /// Whether to look for an announcement after call n. Every eighth call does, and every call of a short epoch.
+  /// Whether to look for an announcement after call n: after every eighth call, and after every call of a short epoch.
   bool looks_after(std::uint64_t n) const {
     return ((n & 7) == 4 || sequence_.brief()) && sequence_.awaits() && !heard_;
   }

@@ -80,7 +80,7 @@ bool Plan::deserialize(std::span<const char> bytes, int ranks, Plan& out) {
   if (bytes.size() < sizeof head) return false;
   std::memcpy(&head, bytes.data(), sizeof head);
   // Derived: with 2^20 entries and 2^31 ranks the sizes below sum to at most 2^58 bytes, so they never overflow. Plans
-  // of a leader have at most 512 entries (Learner::kHistory / 2). A larger plan counts as damaged.
+  // of a leader have at most 512 entries (SlotTable::kHistory / 2). A larger plan counts as damaged.
   constexpr std::uint64_t kMostEntries = 1 << 20;
   const std::size_t row = static_cast<std::size_t>(ranks) * sizeof(Bytes),
                     of_pattern = pattern_bytes(static_cast<std::size_t>(ranks));

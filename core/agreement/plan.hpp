@@ -55,7 +55,7 @@ struct Plan {
   static bool deserialize(std::span<const char> bytes, int ranks, Plan& out);
 };
 
-/// What the leader says about the calls from the next boundary on.
+/// The leader's decisions about the calls from the next boundary on.
 struct Announcement {
   enum class Kind : std::uint32_t { none, keep, plan } kind = Kind::none;
   Plan plan;

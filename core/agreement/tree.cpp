@@ -41,9 +41,9 @@ void split_evenly(Span all, int depth, std::vector<Span>& out) {
     out.push_back({all.begin + all.size() * i / parts, all.begin + all.size() * (i + 1) / parts});
 }
 
-class Division {
+class TreeDivision {
  public:
-  explicit Division(std::span<const int> hosts) : hosts_(hosts), order_(hosts.size()) {
+  explicit TreeDivision(std::span<const int> hosts) : hosts_(hosts), order_(hosts.size()) {
     std::iota(order_.begin(), order_.end(), 0);
     const int first = hosts.empty() ? 0 : hosts[0];
     // The leader's host comes first, so the leader is the root.
@@ -113,7 +113,8 @@ class Division {
 TreePlace place_in_tree(std::span<const int> hosts, Rank rank) {
   TreePlace place;
   if (hosts.empty()) return place;
-  place.depth = Division(hosts).visit({0, hosts.size()}, 0, -1, [&](Rank r) { return r == rank ? &place : nullptr; });
+  place.depth =
+      TreeDivision(hosts).visit({0, hosts.size()}, 0, -1, [&](Rank r) { return r == rank ? &place : nullptr; });
   return place;
 }
 
@@ -121,7 +122,7 @@ std::vector<TreePlace> places_in_tree(std::span<const int> hosts) {
   std::vector<TreePlace> places(hosts.size());
   if (hosts.empty()) return places;
   const int depth =
-      Division(hosts).visit({0, hosts.size()}, 0, -1, [&](Rank r) { return &places[static_cast<std::size_t>(r)]; });
+      TreeDivision(hosts).visit({0, hosts.size()}, 0, -1, [&](Rank r) { return &places[static_cast<std::size_t>(r)]; });
   for (TreePlace& place : places) place.depth = depth;
   return places;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an algorithm is given and what the catalogue knows about it. An algorithm is a pure function
+// The input of an algorithm, and its properties in the catalogue. An algorithm is a pure function
 // (instance, rank) -> Schedule; every rank must be given equal instances (the agreement rule).
 #pragma once
 
@@ -105,7 +105,7 @@ inline Slice own(const Call& call, Part p) { return own(call, -1, p); }
 
 /// Whether an algorithm takes the parameter `segments`.
 enum class Segments : std::uint8_t { none, any };
-/// What a rank does to know its own part.
+/// The way in which a rank finds its own part.
 enum class Planning : std::uint8_t {
   none,
   whole,  ///< it computes the whole plan, message by message
@@ -118,8 +118,8 @@ enum class Operators : std::uint8_t {
   commutative,  ///< operands are combined in another order
 };
 
-/// The calls that an algorithm serves where nobody chooses one. Later rows of a collective go before earlier ones.
-struct Calls {
+/// The calls that an algorithm serves without a rule or a plan. Later rows of a collective go before earlier ones.
+struct DefaultCalls {
   bool some = false;
   Bytes least = 0, most = INT64_MAX;  ///< Call::bytes
   int ranks = 1;                      ///< at least
@@ -149,7 +149,7 @@ enum class Form : std::uint8_t {
   blocks,
 };
 
-/// What is true of an algorithm, in the order in which a row of the catalogue may say it. Verified: core.schedule.
+/// The properties of an algorithm, in the order in which a row of the catalogue may give them. Verified: core.schedule.
 struct Traits {
   Operators operators = Operators::any;
   bool follows_pattern = false;  ///< the association (of data movement: the messages) depends on the arrival pattern
@@ -162,8 +162,8 @@ struct Traits {
   bool stand_in =
       false;  ///< serves the calls of its collective for which another algorithm's plan takes too long or lacks sizes
   Form form = Form::none;
-  Calls native = {};  ///< for which MPICH 4 runs this algorithm
-  Calls range = {};   ///< which it serves on range communicators
+  DefaultCalls native = {};  ///< calls for which MPICH 4 runs this algorithm
+  DefaultCalls range = {};   ///< calls that the algorithm serves on range communicators
 };
 
 /// One row of the catalogue (core/algorithms/catalogue.def).

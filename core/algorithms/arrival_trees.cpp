@@ -14,7 +14,7 @@ namespace {
 int rounds(int n) { return std::bit_width(static_cast<unsigned>(n) - 1); }  // ceil(log2 n)
 
 /// Hosts and their ranks: see Placement.
-std::vector<int> place(const Instance& in, Rank root, bool late_first) {
+std::vector<int> place_ranks(const Instance& in, Rank root, bool late_first) {
   std::vector<Rank> order = order_by_host(in);
   if (root < 0) root = in.order.back();
   if (late_first) std::reverse(order.begin(), order.end());
@@ -72,7 +72,7 @@ Links links_of(const Placement& placement, int host, int at, int tree, bool bino
 }  // namespace
 
 Placement::Placement(const Instance& instance, Rank root, bool late_first)
-    : table_(instance.shared([&] { return place(instance, root, late_first); })) {}
+    : table_(instance.shared([&] { return place_ranks(instance, root, late_first); })) {}
 
 std::span<const int> Placement::ranks_of(int k) const {
   const auto at = static_cast<std::size_t>(k);
@@ -187,7 +187,7 @@ Schedule tree_walk(const Instance& instance, Rank me, TreeRoles roles) {
     Links links;
     Elements partial = 0;                // scratch, kWindow segments
     std::vector<Elements> landing;       // [child], scratch, kWindow segments each; -1: the partial result
-    std::vector<Window> received, used;  // [child]: receives; readers of what has landed
+    std::vector<Window> received, used;  // [child]: receives; readers of the received data
     std::vector<Window> spread;          // [child]
     Window sent, got;
   };

@@ -10,8 +10,8 @@
 namespace latecomer::core {
 
 /// The ranks by host, and each host's place in the trees. All ranks have the same, as they have equal instances. Host 0
-/// is the root's. The others follow in the order of their last arrivals: early ones near the root, where they add up
-/// what late ones send. Inside a host, the same order holds. The first rank is the host's leader.
+/// is the root's. The others follow in the order of their last arrivals: early ones near the root, where they add
+/// up the data of late ones. Inside a host, the same order holds. The first rank is the host's leader.
 class Placement {
  public:
   /// root: the rank at which a reduction ends or a broadcast begins; -1: the rank that arrives last. late_first: late
@@ -37,8 +37,8 @@ struct Neighbours {
 /// Source: Sanders, Speck, Träff 2009. Here parents come before their children, not in the order of ranks.
 Neighbours in_binary_tree(int p, int n, int tree);
 
-/// The same for a reduction to all. While the vector spreads, every place but 1 sends it once, and place 0 needs what
-/// the others have added up. So place 1 collects that from both trees, sends it to place 0, and is a leaf when it
+/// The same for a reduction to all. While the vector spreads, every place but 1 sends it once, and place 0 needs the
+/// sum of the others. So place 1 collects it from both trees, sends it to place 0, and is a leaf when it
 /// spreads.
 Neighbours in_collecting_tree(int p, int n, int tree);
 Neighbours in_spreading_tree(int p, int n, int tree);
@@ -52,7 +52,7 @@ int tree_segments(const Call& call, const Network& network, int hosts, int most_
 /// The time in which `segments` segments spread from the root, in nanoseconds.
 double tree_time(const Call& call, const Network& network, int hosts, int most_ranks, int segments);
 
-/// What the trees of an operation do: reduce to the root, spread from it, or both.
+/// The roles of the trees of an operation: reduce to the root, spread from it, or both.
 struct TreeRoles {
   bool collects = false, spreads = false;
 };

@@ -12,7 +12,7 @@ Slice block(Buffer buffer, const Call& call, int first, int blocks = 1) {
   return {buffer, first * call.count, blocks * call.count};
 }
 
-std::vector<int> place(const Instance& instance, Placing placing) {
+std::vector<int> place_ranks(const Instance& instance, Placing placing) {
   const int ranks = instance.call.ranks;
   const Rank root = instance.call.root;
   std::vector<int> table(static_cast<std::size_t>(2 * ranks));
@@ -47,7 +47,7 @@ Elements first_part(const Call& call) {
 }  // namespace
 
 Tree::Tree(const Instance& instance, Placing placing)
-    : ranks_(instance.call.ranks), table_(instance.shared([&] { return place(instance, placing); })) {}
+    : ranks_(instance.call.ranks), table_(instance.shared([&] { return place_ranks(instance, placing); })) {}
 
 int Tree::reach(int v) const {
   return v == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(ranks_))) : v & -v;

@@ -15,9 +15,10 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 /// - [ranks + 1]: index of each rank's first child;
 /// - [ranks]: all children (the last element is unused);
 /// - [ranks]: the rank at each place.
-class Table {
+class EntryTable {
  public:
-  explicit Table(const std::vector<int>& table) : ranks_((static_cast<int>(table.size()) - 1) / 7), table_(table) {}
+  explicit EntryTable(const std::vector<int>& table)
+      : ranks_((static_cast<int>(table.size()) - 1) / 7), table_(table) {}
   TreePart part(Rank r) const {
     TreePart out{field(0, r), field(1, r), field(2, r), field(3, r), {}};
     for (int c = field(4, r); c < field(4, r + 1); ++c) {
@@ -79,7 +80,7 @@ const std::vector<int>& table_of(const Instance& instance, TreeKind kind) {
     auto tree = plan_tree(kind, problem, options);
     // These problems are always valid. Without a tree, this rank would not match the other ranks.
     if (!tree) std::terminate();
-    return Table::make(*tree);
+    return EntryTable::make(*tree);
   });
 }
 
@@ -148,7 +149,7 @@ Schedule gather_part(const Call& call, Rank me, TreePart part, std::span<const R
   co_yield ScratchNeed{(root ? call.ranks : part.first + part.count) * call.count};
   OpId all = kNoOp;
   if (!root) all = co_yield copy(places(Buffer::scratch, call, part.own, 1), places(Buffer::input, call, 0, 1));
-  for (const Branch& b : part.children) {
+  for (const TreeBranch& b : part.children) {
     const OpId landed = co_yield recv(b.peer, places(Buffer::scratch, call, b.first, b.count), 0);
     if (!root)
       all = co_yield copy({Buffer::scratch, 0, 0}, {Buffer::scratch, 0, 0})
@@ -196,19 +197,19 @@ Schedule along_part(const Call& call, Rank me, TreePart part, std::span<const Ra
 }  // namespace
 
 Schedule along_tree(const Instance& instance, Rank me, TreeKind kind) {
-  const Table table(table_of(instance, kind));
+  const EntryTable table(table_of(instance, kind));
   return along_part(instance.call, me, table.part(me), table.order());
 }
 
 Schedule along_hosts(const Instance& instance, Rank me) {
   const Call& call = instance.call;
-  const Table table(instance.shared([&] { return Table::make(tree_of_hosts(instance)); }));
+  const EntryTable table(instance.shared([&] { return EntryTable::make(tree_of_hosts(instance)); }));
   TreePart part = table.part(me);
   // Blocks of one size need no common places, so each rank's scratch begins with its own subtree.
   if (const int first = part.first; !is_irregular(call.op) && part.parent >= 0) {
     part.first = 0;
     part.own -= first;
-    for (Branch& b : part.children) b.first -= first;
+    for (TreeBranch& b : part.children) b.first -= first;
   }
   return along_part(call, me, std::move(part), table.order());
 }
@@ -219,7 +220,7 @@ Bytes irregular_bytes(const Instance& instance, Rank me, const Slice& slice) {
   if (sizes.empty()) return slice.count * call.element_bytes;
   const bool scratch = slice.buffer == Buffer::scratch;
   const bool all = me == call.root && (slice.buffer == Buffer::input) == is_scatter(call.op);
-  const auto order = scratch ? Table(instance.shared()).order() : std::span<const Rank>(instance.rank_order);
+  const auto order = scratch ? EntryTable(instance.shared()).order() : std::span<const Rank>(instance.rank_order);
   Bytes out = 0;
   for (Elements e = slice.offset; e < slice.end(); ++e)
     out += sizes[at(scratch || all ? order[static_cast<std::size_t>(e / call.count)] : me)];

@@ -10,7 +10,7 @@
 namespace latecomer::core {
 
 /// The subtree of a child: its root, and the places of its blocks in messages.
-struct Branch {
+struct TreeBranch {
   Rank peer = -1;
   int first = 0, count = 0;
 };
@@ -18,10 +18,10 @@ struct Branch {
 /// One rank's part of a tree. The blocks of a subtree have consecutive places. A place is a rank if the tree is
 /// strongly ordered, otherwise a position in preorder.
 struct TreePart {
-  Rank parent = -1;              ///< -1 at the root
-  int first = 0, count = 1;      ///< places of the subtree's blocks
-  int own = 0;                   ///< place of the own block
-  std::vector<Branch> children;  ///< in the order in which a gather receives from them
+  Rank parent = -1;                  ///< -1 at the root
+  int first = 0, count = 1;          ///< places of the subtree's blocks
+  int own = 0;                       ///< place of the own block
+  std::vector<TreeBranch> children;  ///< in the order in which a gather receives from them
 };
 
 /// Gathers or scatters along one rank's part of a tree. `order`: [ranks], the rank of each place; empty if places are

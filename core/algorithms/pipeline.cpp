@@ -10,7 +10,7 @@ namespace latecomer::core {
 
 namespace {
 /// The operations of one step. In lockstep, all of them complete before the next step begins.
-struct Step {
+struct PipelineStep {
   OpId ids[4] = {kNoOp, kNoOp, kNoOp, kNoOp};
   int count = 0;
   void add(OpId id) {
@@ -19,7 +19,7 @@ struct Step {
   Operation before(const Operation& op) const { return op.after(ids[0], ids[1], ids[2], ids[3]); }
 };
 /// In lockstep, makes `now` the previous step unless it has no operations.
-void finish_step(Step& previous, const Step& now, bool lockstep) {
+void finish_step(PipelineStep& previous, const PipelineStep& now, bool lockstep) {
   if (lockstep && now.count > 0) previous = now;
 }
 }  // namespace
@@ -53,14 +53,14 @@ Schedule ring_walk(const Instance& instance, Rank me, std::span<const int> ahead
   const bool lockstep = !instance.parameters.overlap;
   std::vector<OpId> first_send(static_cast<std::size_t>(ranks), kNoOp);  // [segment], the send of the reduce phase
   Window sends, recvs, slots;
-  Step previous;
+  PipelineStep previous;
   OpId have = kNoOp;  // the operation that produced the segment to send in this step
   for (int t = first; t < 2 * ranks - 2; ++t) {
     const int channel = (t - first) % kChannels;
     const int out = modulo(p - t), in = modulo(p - 1 - t);
     const int out_step = t + head_start(out), in_step = t + head_start(in);
     const Part out_part = part_of(call.count, ranks, out), in_part = part_of(call.count, ranks, in);
-    Step now;
+    PipelineStep now;
     OpId got = kNoOp;
     if (in_step >= 0 && in_step < 2 * ranks - 2 && in_part.count > 0) {
       if (in_step < ranks - 1) {
@@ -129,9 +129,9 @@ Schedule chain_walk(const Instance& instance, Rank me, std::span<const Rank> ord
   // [segment]: the operation that produced the value to send, and the send of the partial result.
   std::vector<OpId> partial(static_cast<std::size_t>(segments), kNoOp), partial_sent(partial), finished(partial);
   Window sends, recvs, slots, final_sends, final_recvs;
-  Step previous, previous_final;  // in lockstep, the reduction and the way back are independent loops
+  PipelineStep previous, previous_final;  // in lockstep, the reduction and the way back are independent loops
   for (int t = 0; t < segments + 2 * ranks; ++t) {
-    Step now, now_final;
+    PipelineStep now, now_final;
     OpId got = kNoOp, got_final = kNoOp;
     if (const int i = t - (p - 1); !head && valid(i)) {
       const Part seg = part(i);

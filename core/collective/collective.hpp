@@ -61,7 +61,7 @@ enum class Waits : std::uint8_t {
   all,     ///< every rank
 };
 
-/// What is true of a collective, in the order in which a row may say it.
+/// The properties of a collective, in the order in which a row may give them.
 struct CollectiveTraits {
   Extents input = {}, output = {};
   InPlace in_place = InPlace::none;

@@ -53,14 +53,14 @@ constexpr int kFewest = 3;
 
 }  // namespace
 
-bool better(const Timed& candidate, const Timed& other) {
+bool is_faster(const Timed& candidate, const Timed& other) {
   const Sample next_x = sample_of(candidate.until_next), next_y = sample_of(other.until_next);
   if (std::min(next_x.count, next_y.count) >= kFewest)
     if (const double next = difference(next_x, next_y, 0).in_errors; std::abs(next) > 2) return next > 0;
   return sample_of(candidate.times).mean < sample_of(other.times).mean;
 }
 
-Verdict judge(const Timed& candidate, const Timed& in_use, int most) {
+TrialVerdict judge_candidate(const Timed& candidate, const Timed& in_use, int most) {
   // Simulated error rates: see docs/explanation/learning.md. A smaller quantile decides sooner and errs more often.
   constexpr double kVictory = 2.6, kDefeat = 1.65;
   const Sample x = sample_of(candidate.times), y = sample_of(in_use.times), next_x = sample_of(candidate.until_next),
@@ -71,8 +71,8 @@ Verdict judge(const Timed& candidate, const Timed& in_use, int most) {
   // algorithm in use.
   constexpr double kFarOff = 1.33;
   if (count >= 2 && std::ranges::min(candidate.times) > kFarOff * static_cast<double>(std::ranges::max(in_use.times)))
-    return Verdict::loses;
-  if (count < kFewest) return Verdict::open;
+    return TrialVerdict::loses;
+  if (count < kFewest) return TrialVerdict::open;
   const auto above = [](const Difference& d, double z) { return d.in_errors > critical(z, d.freedom); };
   const auto below = [](const Difference& d, double z) { return d.in_errors < -critical(z, d.freedom); };
   const Difference gain = difference(x, y, margin), loss = difference(x, y, 0);
@@ -83,11 +83,11 @@ Verdict judge(const Timed& candidate, const Timed& in_use, int most) {
     held_up = below(next, kVictory);
     faster = above(next_gain, kVictory);
   }
-  if (held_up) return Verdict::loses;
-  if (above(gain, kVictory) && !slower) return Verdict::wins;
-  if (faster && !below(loss, kDefeat)) return Verdict::wins;
-  if (below(gain, kDefeat) || count >= most) return Verdict::loses;
-  return Verdict::open;
+  if (held_up) return TrialVerdict::loses;
+  if (above(gain, kVictory) && !slower) return TrialVerdict::wins;
+  if (faster && !below(loss, kDefeat)) return TrialVerdict::wins;
+  if (below(gain, kDefeat) || count >= most) return TrialVerdict::loses;
+  return TrialVerdict::open;
 }
 
 }  // namespace latecomer::core

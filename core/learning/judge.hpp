@@ -7,7 +7,7 @@
 namespace latecomer::core {
 
 /// The result of comparing a candidate with the algorithm in use, from the calls so far.
-enum class Verdict {
+enum class TrialVerdict {
   open,   ///< more calls are needed
   wins,   ///< the candidate is faster by more than kLeastGain
   loses,  ///< the candidate is slower, or not faster by kLeastGain
@@ -30,12 +30,12 @@ struct Timed {
 /// Method: Welch's statistic on the logarithms, one-sided, with the critical value of Student's distribution, at every
 /// look. A defeat needs less evidence than a victory, because it costs only the gain. docs/explanation/learning.md has
 /// the simulated error rates, which the test "judge: error rates" checks.
-Verdict judge(const Timed& candidate, const Timed& in_use, int most);
+TrialVerdict judge_candidate(const Timed& candidate, const Timed& in_use, int most);
 
 /// Whether a candidate is faster than another one, so far. Each has at least one call. The mean of `until_next` decides
 /// if the means differ by two standard errors, else the mean of `times`. The time until the next call varies more,
 /// because it includes the work of the program between the calls. But it shows whether ranks that leave a call early
 /// are early in the next call.
-bool better(const Timed& candidate, const Timed& other);
+bool is_faster(const Timed& candidate, const Timed& other);
 
 }  // namespace latecomer::core

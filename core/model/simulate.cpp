@@ -19,13 +19,13 @@ namespace {
 /// operation.
 enum class Moment : std::uint8_t { ready, posted, leaves, arrived, complete };
 
-struct Event {
+struct SimulatedEvent {
   Nanoseconds time;
   std::uint64_t sequence;  // breaks ties by the order of creation, so that runs are deterministic
   Rank rank;
   OpId op;
   Moment moment;
-  bool operator>(const Event& o) const { return time != o.time ? time > o.time : sequence > o.sequence; }
+  bool operator>(const SimulatedEvent& o) const { return time != o.time ? time > o.time : sequence > o.sequence; }
 };
 
 struct Node {
@@ -50,7 +50,7 @@ struct Pending {
 };
 
 /// A message that waits for its sender's port.
-struct Message {
+struct SimulatedMessage {
   Rank from, to;
   std::int32_t channel;
   OpId send, recv;       // recv: kNoOp for an eager message
@@ -59,10 +59,10 @@ struct Message {
   bool memory = false;  // both ranks are on one host
 };
 
-class Engine {
+class SimulationEngine {
  public:
-  Engine(const Algorithm& algorithm, const Instance& instance, const Network& network, const Pattern& arrivals,
-         int lookahead, Jitter jitter)
+  SimulationEngine(const Algorithm& algorithm, const Instance& instance, const Network& network,
+                   const Pattern& arrivals, int lookahead, Jitter jitter)
       : instance_(instance),
         network_(network),
         arrivals_(arrivals),
@@ -94,10 +94,10 @@ class Engine {
     for (Rank r = 0; r < ranks; ++r) pull(r, now_);
     for (;;) {
       // Events of the current time bypass the heap.
-      for (std::size_t i = 0; i < immediate_.size(); ++i) handle(Event(immediate_[i]));
+      for (std::size_t i = 0; i < immediate_.size(); ++i) handle(SimulatedEvent(immediate_[i]));
       immediate_.clear();
       if (events_.empty()) break;
-      const Event e = events_.top();
+      const SimulatedEvent e = events_.top();
       events_.pop();
       now_ = e.time;
       handle(e);
@@ -136,14 +136,14 @@ class Engine {
   RankState& at(Rank r) { return ranks_[static_cast<std::size_t>(r)]; }
   Node& node(Rank r, OpId id) { return at(r).nodes[static_cast<std::size_t>(id - at(r).base)]; }
 
-  void handle(const Event& e) {
+  void handle(const SimulatedEvent& e) {
     switch (e.moment) {
       case Moment::ready:
         return start(e.rank, e.op, e.time);
       case Moment::posted:
         return exchange(e.rank, e.op, e.time);
       case Moment::leaves: {
-        const Message m = messages_waiting_[static_cast<std::size_t>(e.op)];
+        const SimulatedMessage m = messages_waiting_[static_cast<std::size_t>(e.op)];
         free_messages_.push_back(e.op);
         return enter(m, e.time);
       }
@@ -222,7 +222,7 @@ class Engine {
   /// Sends a message: inside a host through memory, else through a send port and a receive port. Each port serves
   /// messages in the order in which they reach it. A busy receive port does not hold the sender's port: the network
   /// buffers.
-  void transfer(Message m, Bytes bytes, Nanoseconds now) {
+  void transfer(SimulatedMessage m, Bytes bytes, Nanoseconds now) {
     m.memory = instance_.same_host(m.from, m.to);
     m.flight = rounded_up(m.memory ? network_.memory_latency_ns : network_.flight_ns(bytes));
     m.busy = noisy(m.memory ? rounded_up(network_.memory_beta_ns_per_byte * static_cast<double>(bytes))
@@ -262,14 +262,14 @@ class Engine {
   }
 
   /// The message reaches the receive port.
-  void enter(const Message& m, Nanoseconds now) {
+  void enter(const SimulatedMessage& m, Nanoseconds now) {
     Nanoseconds& in = receive_port(m);
     in = std::max(in, now) + m.busy;
     arrive(m, now + m.busy, in);
   }
 
   /// Completes both sides: the sender's port is free at `left`, and the last byte leaves the receive port at `in`.
-  void arrive(const Message& m, Nanoseconds left, Nanoseconds in) {
+  void arrive(const SimulatedMessage& m, Nanoseconds left, Nanoseconds in) {
     const Nanoseconds there = in + m.flight;
     if (m.recv != kNoOp) {
       post(there, m.from, m.send, Moment::complete);
@@ -289,7 +289,7 @@ class Engine {
     }
   }
 
-  Nanoseconds& receive_port(const Message& m) {
+  Nanoseconds& receive_port(const SimulatedMessage& m) {
     return m.memory ? recv_memory_[static_cast<std::size_t>(m.to)] : free_port(recv_ports_, m.to);
   }
 
@@ -373,8 +373,8 @@ class Engine {
   const Pattern& arrivals_;
   int lookahead_;
   std::vector<RankState> ranks_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::vector<Event> immediate_;
+  std::priority_queue<SimulatedEvent, std::vector<SimulatedEvent>, std::greater<>> events_;
+  std::vector<SimulatedEvent> immediate_;
   Nanoseconds now_ = 0;
   std::uint64_t sequence_ = 0;
   std::vector<Edge> edges_;
@@ -382,7 +382,7 @@ class Engine {
   std::vector<Nanoseconds> send_ports_, recv_ports_;      // [hosts][ports]
   std::vector<Nanoseconds> send_memory_, recv_memory_;    // [ranks], of messages inside a host
   std::unordered_map<std::uint64_t, Nanoseconds> links_;  // ports=link, duplex=half
-  std::vector<Message> messages_waiting_;
+  std::vector<SimulatedMessage> messages_waiting_;
   std::vector<OpId> free_messages_;
   Jitter jitter_;
   SplitMix64 random_;
@@ -393,7 +393,7 @@ class Engine {
 
 Result<Simulation> simulate(const Algorithm& algorithm, const Instance& instance, const Network& network,
                             const Pattern& arrivals, int lookahead, Jitter jitter) {
-  return Engine(algorithm, instance, network, arrivals, lookahead, jitter).run();
+  return SimulationEngine(algorithm, instance, network, arrivals, lookahead, jitter).run();
 }
 
 }  // namespace latecomer::core

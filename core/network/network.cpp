@@ -56,7 +56,7 @@ Result<double> per_byte(std::string_view text) {
 }
 
 /// Sets one figure; the error is the reason without the key.
-Result<double> set(Network& network, std::string_view key, std::string_view value) {
+Result<double> set_figure(Network& network, std::string_view key, std::string_view value) {
   for (const NetworkTime& time : kNetworkTimes) {
     if (time.name != key) continue;
     auto ns = time.unit == 1 ? per_byte(value) : duration(value);
@@ -120,7 +120,7 @@ Result<Network> parse_network(std::string_view spec) {
       const auto same = [&](const NetworkTime& time) { return time.name == key; };
       if (std::ranges::none_of(kNetworkTimes, same) && std::ranges::find(kOtherKeys, key) == std::end(kOtherKeys))
         return Error{unknown_key(key)};
-      const auto done = set(network, key, part.substr(equals + 1));
+      const auto done = set_figure(network, key, part.substr(equals + 1));
       if (!done) return Error{"network: " + std::string(key) + ": " + done.error()};
     }
     start = comma + 1;

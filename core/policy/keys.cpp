@@ -15,7 +15,7 @@ namespace {
 /// Stores a value in a member of Policy. The type of the member decides which part of the value it takes; the choices
 /// of an enumeration are in the order of its enumerators.
 template <auto kMember>
-void store(Policy& policy, const KeyRow& row, const JsonValue& value) {
+void store_value(Policy& policy, const KeyRow& row, const JsonValue& value) {
   auto& member = policy.*kMember;
   using Member = std::remove_reference_t<decltype(member)>;
   if constexpr (std::is_same_v<Member, bool> || std::is_same_v<Member, std::optional<bool>>) {
@@ -58,20 +58,21 @@ void set_promised(Policy& policy, const KeyRow&, const JsonValue& value) {
 constexpr KeyRow kPolicyKeys[] = {
     {"version", KeyType::integer, "", 1, 1, "", nullptr, "Version of the file format."},
     {"comment", KeyType::text, "", 0, 0, kNoText, nullptr, "A text for people."},
-    {"mode", KeyType::choice, "off observe apply", 0, 0, "\"observe\"", store<&Policy::mode>,
+    {"mode", KeyType::choice, "off observe apply", 0, 0, "\"observe\"", store_value<&Policy::mode>,
      "`off`: the library stays inert. `observe`: it only watches. `apply`: rules may replace collectives."},
-    {"reproducible", KeyType::choice, "any run native", 0, 0, "\"any\"", store<&Policy::reproducible>,
+    {"reproducible", KeyType::choice, "any run native", 0, 0, "\"any\"", store_value<&Policy::reproducible>,
      "How far rounding may change, for operators where the order of operands matters. `any`: any order. `run`: every "
      "run gives the same bits, because only algorithms whose order does not depend on the arrival pattern may run. "
      "`native`: these operators stay native."},
-    {"objective", KeyType::choice, "run_time mean_elapsed after_last", 0, 0, "\"run_time\"", store<&Policy::objective>,
+    {"objective", KeyType::choice, "run_time mean_elapsed after_last", 0, 0, "\"run_time\"",
+     store_value<&Policy::objective>,
      "The time that `auto` minimises. `run_time`: first arrival to last exit. `mean_elapsed`: arrival to exit, mean "
      "over ranks. `after_last`: last arrival to last exit."},
     {"network", KeyType::network, "", 0, 0, "", nullptr,
      "Figures of the network for the model: the name of a preset, `\"measure\"` or an object of figures. `measure` "
      "takes about 0.1 s in `MPI_Init` on a fast network, more on a slow one. Without this key the model uses `fdr`, "
      "and the imbalance factor is unknown."},
-    {"measure_network", KeyType::boolean, "", 0, 0, "true", store<&Policy::measure_network>,
+    {"measure_network", KeyType::boolean, "", 0, 0, "true", store_value<&Policy::measure_network>,
      "In mode `observe`, without `network`: ranks measure the network in `MPI_Finalize`, for the profile only. They "
      "begin when the profile is on disk, and plan at most 1% of the time of the run and 1 s. On most networks that is "
      "0.1 s, after a run of 10 s."},
@@ -79,78 +80,79 @@ constexpr KeyRow kPolicyKeys[] = {
     {"predictor.kind", KeyType::choice, "best sma ewma median last", 0, 0, "\"best\"", set_predictor,
      "`sma`: simple moving average. `ewma`: exponentially weighted moving average. `median`: median. `last`: the last "
      "value. `best`: the one of these with the least recent error."},
-    {"predictor.window", KeyType::integer, "", 1, 1024, "8", store<&Policy::predictor_window>,
+    {"predictor.window", KeyType::integer, "", 1, 1024, "8", store_value<&Policy::predictor_window>,
      "The number of past calls that a forecast uses."},
     {"background", KeyType::object, "", 0, 0, "", nullptr, "The background engine."},
-    {"background.enabled", KeyType::boolean, "", 0, 0, "false", store<&Policy::background_enabled>,
+    {"background.enabled", KeyType::boolean, "", 0, 0, "false", store_value<&Policy::background_enabled>,
      "Allows one thread per process, which runs the background part of algorithms that have one. MPI then starts with "
      "`MPI_THREAD_MULTIPLE`."},
-    {"background.max_buffer_mib", KeyType::integer, "", 1, 1 << 20, "64", store<&Policy::background_max_buffer_mib>,
+    {"background.max_buffer_mib", KeyType::integer, "", 1, 1 << 20, "64",
+     store_value<&Policy::background_max_buffer_mib>,
      "The memory in MiB that a process may fill with messages before it arrives."},
     {"sites", KeyType::object, "", 0, 0, "", nullptr, "How call sites are told apart."},
-    {"sites.depth", KeyType::integer, "", 1, 16, "1", store<&Policy::sites_depth>,
+    {"sites.depth", KeyType::integer, "", 1, 16, "1", store_value<&Policy::sites_depth>,
      "The number of stack frames outside MPI that make a call site."},
-    {"sites.callers", KeyType::integer, "", 0, 15, "", store<&Policy::sites_callers>,
+    {"sites.callers", KeyType::integer, "", 0, 15, "", store_value<&Policy::sites_callers>,
      "The number of further stack frames outside MPI by which the profile tells the callers of a site apart. Default: "
      "as many as make four frames with `sites.depth`. They change neither the site nor its plan. 0 saves about 20 ns "
      "per call."},
     {"sites.wrappers", KeyType::text_list, "", 0, 0, "[\"libcaf_mpi*\", \"libboost_mpi*\"]",
-     store<&Policy::sites_wrappers>,
+     store_value<&Policy::sites_wrappers>,
      "Libraries that only pass calls on to MPI, by globs of their file names. Their frames are no sites; their callers "
      "are."},
-    {"sites.python", KeyType::boolean, "", 0, 0, "false", store<&Policy::sites_python>,
+    {"sites.python", KeyType::boolean, "", 0, 0, "false", store_value<&Policy::sites_python>,
      "Uses Python's file and line as the call site where an interpreter runs. Each call then takes the interpreter's "
      "lock once."},
-    {"waiting", KeyType::choice, "auto spin courteous", 0, 0, "\"auto\"", store<&Policy::waiting>,
+    {"waiting", KeyType::choice, "auto spin courteous", 0, 0, "\"auto\"", store_value<&Policy::waiting>,
      "What a waiting rank does with its core. `spin`: keeps it, as MPICH does. `courteous`: gives it away. `auto`: "
      "`courteous` if any host has more ranks than cores, else `spin`."},
-    {"courteous_by", KeyType::choice, "auto progress nonblocking", 0, 0, "\"auto\"", store<&Policy::courteous_by>,
+    {"courteous_by", KeyType::choice, "auto progress nonblocking", 0, 0, "\"auto\"", store_value<&Policy::courteous_by>,
      "How native collectives wait courteously. `progress`: MPICH's progress function yields. `nonblocking`: blocking "
      "collectives run in their non-blocking form. `auto`: `progress` where all ranks have it, else `nonblocking`."},
     {"device_buffers", KeyType::choice, "auto none", 0, 0, "\"auto\"", set_device_buffers,
      "Whether the program's buffers may be in GPU memory, which latecomer's algorithms cannot use. `auto`: they may if "
      "MPI reports support for GPU memory on any rank; all calls are then native in mode `apply` too, and a warning "
      "says so. `none`: no buffer is in GPU memory."},
-    {"mpi", KeyType::choice, "mpich openmpi abi", 0, 0, "", store<&Policy::mpi>,
+    {"mpi", KeyType::choice, "mpich openmpi abi", 0, 0, "", store_value<&Policy::mpi>,
      "Family of the program's MPI library, where latecomer does not recognise it by itself: `mpich`, `openmpi`, or "
      "`abi` for the standard ABI of MPI, which this version has no family for. `latecomer run` hands it to the ranks; "
      "without it, set `LATECOMER_MPI`."},
-    {"spool", KeyType::boolean, "", 0, 0, "true", store<&Policy::spool>,
+    {"spool", KeyType::boolean, "", 0, 0, "true", store_value<&Policy::spool>,
      "Keeps snapshots on disk beside the profile while the job runs, for `latecomer recover`."},
-    {"live", KeyType::boolean, "", 0, 0, "true", store<&Policy::live>,
+    {"live", KeyType::boolean, "", 0, 0, "true", store_value<&Policy::live>,
      "Keeps the present state of each process in shared memory of its host, for `latecomer who`."},
     {"record", KeyType::choice, "none sample arrivals", 0, 0, "\"sample\"", set_record,
      "Whether the profile also holds arrival and exit of every rank in single calls, for `latecomer whatif`. `sample`: "
      "in mode `observe`, stretches of 32 calls on `MPI_COMM_WORLD` that cover the run. They take 56 KiB per process, "
      "and 1.5 MB in the profile. `arrivals`: all calls. That takes 16 bytes per call and rank, and at most 32 MiB per "
      "process. A full record keeps every second, fourth, ... second of the run. Idle epochs are then off (`rest`)."},
-    {"causes", KeyType::boolean, "", 0, 0, "true", store<&Policy::causes>,
+    {"causes", KeyType::boolean, "", 0, 0, "true", store_value<&Policy::causes>,
      "Measures what ranks do between collectives, for the causes in the report. `false`: no kernel counter is read, "
      "and MPI's other blocking calls are not timed, so `latecomer who` does not show that a rank is inside one."},
-    {"prometheus", KeyType::text, "", 0, 0, "\"\"", store<&Policy::prometheus>,
+    {"prometheus", KeyType::text, "", 0, 0, "\"\"", store_value<&Policy::prometheus>,
      "Path of a folder for text files of Prometheus, as `node_exporter --collector.textfile.directory` reads them. "
      "Each process writes the file `latecomer-JOBID-RANK.prom` whenever it writes a snapshot, and removes it at the "
      "end of the job. `\"\"`: none."},
-    {"exchange", KeyType::choice, "epoch finalize", 0, 0, "\"epoch\"", store<&Policy::exchange>,
+    {"exchange", KeyType::choice, "epoch finalize", 0, 0, "\"epoch\"", store_value<&Policy::exchange>,
      "When ranks exchange their observations. `epoch`: while the job runs. `finalize`: in `MPI_Finalize` only; each "
      "process then keeps the arrivals of 65,536 calls."},
-    {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600, "5", store<&Policy::roll_call_timeout_s>,
+    {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600, "5", store_value<&Policy::roll_call_timeout_s>,
      "The time in seconds that ranks wait at the start of the job for each other to report."},
-    {"rest", KeyType::boolean, "", 0, 0, "true", store<&Policy::rest>,
+    {"rest", KeyType::boolean, "", 0, 0, "true", store_value<&Policy::rest>,
      "With `auto`, or with rules that need a plan: observes few calls (32 of 4,096) while arrivals are balanced and "
      "no collective is replaced. The other calls are counted with their bytes, without times and patterns."},
-    {"rooted_waits", KeyType::boolean, "", 0, 0, "", store<&Policy::rooted_waits>,
+    {"rooted_waits", KeyType::boolean, "", 0, 0, "", store_value<&Policy::rooted_waits>,
      "Whether ranks may wait for a plan, at rare boundaries, on communicators that have only rooted collectives. They "
      "wait for less than 1% of the time. Without this key they wait where a rule names an algorithm that needs a "
      "plan. A program that relies on a gather not to synchronise, which MPI forbids, needs `false`."},
-    {"history", KeyType::text, "", 0, 0, "", store<&Policy::history>,
+    {"history", KeyType::text, "", 0, 0, "", store_value<&Policy::history>,
      "Path of a profile of an earlier run, or of a file of `learn`. The algorithms that won on `MPI_COMM_WORLD` serve "
      "it from the first call on, if ranks, placement, MPI library and version of latecomer are the same."},
-    {"learn", KeyType::text, "", 0, 0, "", store<&Policy::learn>,
+    {"learn", KeyType::text, "", 0, 0, "", store_value<&Policy::learn>,
      "Path of a file that passes what `auto` learns from run to run. Like `history`, if the file exists; and at the "
      "end the job writes its own winners there. The file keeps the latest 16 combinations of program, ranks and "
      "placement. Several jobs may use it at once."},
-    {"output", KeyType::file_name, "", 0, 0, "", store<&Policy::output>,
+    {"output", KeyType::file_name, "", 0, 0, "", store_value<&Policy::output>,
      "Profile file, where neither `--output` nor `LATECOMER_OUTPUT` names one. `%j` stands for the job id, `%u` for "
      "the user, `%h` for the host of rank 0, `%p` for its process id, `%%` for a percent sign. Folders whose names "
      "hold one of these, and all folders below them, are made. This key counts even if another key has a mistake."},

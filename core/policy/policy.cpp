@@ -20,7 +20,7 @@ bool Policy::decides_alone() const {
                      [](const Rule& r) { return r.use.kind == Use::Kind::algorithm && r.match.universal(); });
 }
 
-bool may_match(const Match& m, const CallFacts& facts) {
+bool may_match(const Match& m, const CallProperties& facts) {
   const auto listed = [](const auto& list, auto value) {
     return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
   };
@@ -29,7 +29,8 @@ bool may_match(const Match& m, const CallFacts& facts) {
          m.comm_size.contains(facts.comm_size) && (m.root.all() || (facts.root >= 0 && m.root.contains(facts.root)));
 }
 
-const Rule* first_match(const Policy& policy, const CallFacts& facts, const std::function<bool(const Match&)>& learnt) {
+const Rule* first_match(const Policy& policy, const CallProperties& facts,
+                        const std::function<bool(const Match&)>& learnt) {
   for (const Rule& rule : policy.rules)
     if ((rule.match.universal() || (learnt && learnt(rule.match))) && may_match(rule.match, facts)) return &rule;
   return nullptr;

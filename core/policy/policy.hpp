@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The policy file, which says what latecomer may do. The parser reports every error with its line, key path and the
-// nearest valid value. A policy with an error is not used at all. The same text gives the same policy on every rank.
+// The policy file: the permissions and limits of latecomer. The parser reports every error with its line, key path and
+// the nearest valid value. A policy with an error is not used. The same text gives the same policy on every rank.
 // The tables of keys in keys.cpp drive the parser and the JSON Schema.
 #pragma once
 
@@ -90,7 +90,7 @@ struct Policy {
   bool device_buffers = true;  ///< buffers may be in GPU memory, if MPI supports it
   bool spool = true;
   bool live = true;    ///< the present state of each process is in shared memory
-  bool causes = true;  ///< what ranks do between collectives is sampled
+  bool causes = true;  ///< the activity of ranks between collectives is sampled
   bool record_arrivals = false;
   bool record_sample = true;  ///< in mode observe, unless all arrivals are recorded
   std::string prometheus;     ///< folder for text files of Prometheus; empty: none
@@ -136,7 +136,7 @@ inline constexpr char kConfiguration[] = "/etc/latecomer/config.json";
 PolicyReport parse_policy(std::string_view text);
 
 /// The properties of one call that are equal on all ranks.
-struct CallFacts {
+struct CallProperties {
   Collective op;
   Bytes bytes;
   int comm_size;
@@ -145,11 +145,11 @@ struct CallFacts {
 };
 
 /// Whether a rule with these keys can match the call. Ignores `site` and `imbalance_factor`.
-bool may_match(const Match& match, const CallFacts& facts);
+bool may_match(const Match& match, const CallProperties& facts);
 
 /// The first rule that matches, or nullptr. Skips rules with learned keys (`site`, `imbalance_factor`) unless `learnt`
 /// is given and returns true for them.
-const Rule* first_match(const Policy& policy, const CallFacts& facts,
+const Rule* first_match(const Policy& policy, const CallProperties& facts,
                         const std::function<bool(const Match&)>& learnt = nullptr);
 
 /// The JSON Schema (draft 2020-12) of the policy file, indented.

@@ -9,7 +9,7 @@
 namespace latecomer::core {
 namespace {
 
-void note(PolicyReport& report, int line, const std::string& path, const std::string& message) {
+void add_problem(PolicyReport& report, int line, const std::string& path, const std::string& message) {
   report.notes.push_back({line, path, message});
 }
 
@@ -25,17 +25,18 @@ void find_dead_rules(PolicyReport& report) {
     const Match& m = report.policy.rules[i].match;
     const std::string path = "rules[" + std::to_string(i) + "]";
     if (!m.op_classes.empty() && !m.ops.empty() && std::none_of(m.ops.begin(), m.ops.end(), is_reduction))
-      note(report, report.policy.rules[i].line, path, "can never match: op_class is given, but op is not a reduction");
+      add_problem(report, report.policy.rules[i].line, path,
+                  "can never match: op_class is given, but op is not a reduction");
     if (!m.root.all() && !m.ops.empty() && std::none_of(m.ops.begin(), m.ops.end(), is_rooted))
-      note(report, report.policy.rules[i].line, path, "can never match: root is given, but op has no root");
+      add_problem(report, report.policy.rules[i].line, path, "can never match: root is given, but op has no root");
     for (std::size_t j = 0; j < i; ++j) {
       const Match& e = report.policy.rules[j].match;
       const bool same_condition = e.universal() || (e.site == m.site && e.imbalance_factor.covers(m.imbalance_factor));
       if (same_condition && list_covers(e.ops, m.ops) && list_covers(e.op_classes, m.op_classes) &&
           e.bytes.covers(m.bytes) && e.comm_size.covers(m.comm_size) && e.root.covers(m.root)) {
-        note(report, report.policy.rules[i].line, path,
-             "can never match: rules[" + std::to_string(j) + "] (line " + std::to_string(report.policy.rules[j].line) +
-                 ") matches all its calls first");
+        add_problem(report, report.policy.rules[i].line, path,
+                    "can never match: rules[" + std::to_string(j) + "] (line " +
+                        std::to_string(report.policy.rules[j].line) + ") matches all its calls first");
         break;
       }
     }
@@ -71,9 +72,9 @@ void find_mode(PolicyReport& report) {
   if (policy.mode == Mode::apply) return;
   for (const Rule& rule : policy.rules) {
     if (rule.use.kind == Use::Kind::native) continue;
-    return note(report, rule.line, "rules",
-                "can never apply: the mode is \"" + std::string(policy.mode == Mode::off ? "off" : "observe") +
-                    "\"; write \"mode\": \"apply\"");
+    return add_problem(report, rule.line, "rules",
+                       "can never apply: the mode is \"" + std::string(policy.mode == Mode::off ? "off" : "observe") +
+                           "\"; write \"mode\": \"apply\"");
   }
 }
 

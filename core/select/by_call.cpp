@@ -5,7 +5,7 @@
 namespace latecomer::core {
 namespace {
 
-const Algorithm* last_that_serves(const Call& call, Calls Traits::*calls) {
+const Algorithm* last_that_serves(const Call& call, DefaultCalls Traits::*calls) {
   const Algorithm* found = nullptr;
   for (const Algorithm& a : catalogue())
     if (a.op == call.op && (a.*calls).include(call)) found = &a;

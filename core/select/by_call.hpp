@@ -8,7 +8,7 @@
 namespace latecomer::core {
 
 /// The algorithm whose schedule MPICH 4 runs for that call between nodes, by MPICH's own thresholds; the model takes it
-/// for native. nullptr: none of ours is.
+/// for native. nullptr: the catalogue has no such algorithm.
 const Algorithm* native_stand_in(const Call& call);
 
 /// The algorithm that serves a call of a range communicator. `element_bytes` 0: blocks of different sizes, of which a

@@ -17,7 +17,7 @@ namespace {
 /// planning_ns).
 constexpr std::int64_t kPlannedToo = 2;
 
-/// One call's share of what a rank spends on computing a plan, which happens at most once per epoch. Per message of the
+/// One call's share of the time in which a rank computes a plan, at most once per epoch. Per message of the
 /// plan, measured with `latecomer simulate` (planning_ns): 200 to 450 ns.
 double planning_share_ns(const Algorithm& a, std::int64_t messages) {
   constexpr double kPerMessage = 300;
@@ -41,8 +41,8 @@ Instance instance_of(const Algorithm& a, int segments, const Call& call, const P
 
 }  // namespace
 
-std::optional<Played> play(const Algorithm& algorithm, int segments, bool closed_form, const Call& call,
-                           const Pattern& arrivals, const Parameters& parameters, bool known) {
+std::optional<Played> play_call(const Algorithm& algorithm, int segments, bool closed_form, const Call& call,
+                                const Pattern& arrivals, const Parameters& parameters, bool known) {
   const bool is_native = &algorithm == native_stand_in(call);
   Played out;
   if (closed_form) {
@@ -56,8 +56,8 @@ std::optional<Played> play(const Algorithm& algorithm, int segments, bool closed
     out.mean_elapsed = *form + waits / call.ranks;
     return out;
   }
-  // The background engine looks every few milliseconds (shim/engine/thread.cpp): measured on a virtual
-  // machine, where it costs most.
+  // The background engine looks for messages every few milliseconds (shim/engine/thread.cpp). Measured on a virtual
+  // machine, where a look costs most.
   constexpr double kReaction = 2.5e6;
   Network with_engine = parameters.network;
   with_engine.reaction_ns = kReaction;
@@ -152,7 +152,7 @@ void CandidateSearch::step() {
   const Trial t = std::move(trials_[next_++]);
   trials_[next_ - 1] = {t.algorithm, t.segments, t.cost};
   const bool is_native = t.algorithm == native_stand_in(call_), closed = t.cost == 0 && call_.ranks > 1;
-  const auto played = play(*t.algorithm, t.segments, closed, call_, pattern_, parameters_, known_);
+  const auto played = play_call(*t.algorithm, t.segments, closed, call_, pattern_, parameters_, known_);
   found_.messages += t.cost;
   if (!played) return;
   const double ns = objective_ == Objective::mean_elapsed ? played->mean_elapsed : played->after_last;
@@ -166,7 +166,7 @@ void CandidateSearch::step() {
       std::upper_bound(found_.list.begin(), found_.list.end(), found,
                        [](const Candidate& x, const Candidate& y) { return x.modelled_ns < y.modelled_ns; }),
       found);
-  // More segments are worth a look where they may lead: not far behind the best, and better than fewer were. Measured
+  // Model more segments only if the candidate is close to the best one and better than with fewer segments. Measured
   // in the model: reduce, allreduce and bcast, 8 to 32 ranks, 64 KiB to 4 MiB, 162 random patterns, fdr. Limits
   // of 1.2, 1.5 and 2 miss the best in 11, 3 and 1 of them, by 13% at most, and model 14%, 5% and 4% fewer messages
   // than no limit.

@@ -17,13 +17,13 @@
 namespace latecomer::core {
 
 /// A modelled time above this share of native's is no gain worth another rounding and a rebuilt schedule. Derived: a
-/// verdict needs a measured gain of 3% (choose.cpp), and 2% are left for the error of the model.
+/// verdict needs a measured gain of 3% (judge.hpp), and 2% are left for the error of the model.
 inline constexpr double kWorthTrying = 0.95;
 /// If native takes more than this many times the modelled time, the model does not describe the machine. The usual
 /// reason is that ranks share cores (4 ranks on 2 cores, in shared memory: modelled 64 us, measured 4.0 ms). A smaller
 /// factor rejects figures of a similar network, a larger one accepts ranks that share cores.
 inline constexpr double kNoForecast = 5;
-/// Nanoseconds that any call takes beside its messages. Derived: kNoForecast times a dispatch (Learner::kDispatch, 2
+/// Nanoseconds that any call takes beside its messages. Derived: kNoForecast times a dispatch (kDispatch of learning, 2
 /// us). The model has no such time, and without this term every call of less than 1 us would seem misjudged.
 inline constexpr double kOfAnyCall = 10'000;
 inline bool is_forecast(double modelled_ns, double measured_ns) {
@@ -69,24 +69,24 @@ struct Played {
 };
 
 /// Models one call of an algorithm, with the times that latecomer adds: its share of planning, and the background
-/// engine's reaction. What stands for native is played as native. `closed_form`: by its closed form. `known`: schedules
+/// engine's reaction. The stand-in of native is played as native. `closed_form`: by its closed form. `known`: schedules
 /// are built for the arrivals. Empty: the algorithm has no closed form, or cannot end.
-std::optional<Played> play(const Algorithm& algorithm, int segments, bool closed_form, const Call& call,
-                           const Pattern& arrivals, const Parameters& parameters, bool known);
+std::optional<Played> play_call(const Algorithm& algorithm, int segments, bool closed_form, const Call& call,
+                                const Pattern& arrivals, const Parameters& parameters, bool known);
 
 /// "clairvoyant with 256 segments: no budget at 1,024 ranks: 4,194,304 messages, 262,144 allowed", or "" if nothing
 /// is left out.
 std::string left_out_text(const Candidates& candidates, int ranks);
 
 /// Models the algorithms of a collective under a pattern, one at a time, segmented ones that use the pattern with more
-/// segments, too. What comes next depends on what was modelled before and on nothing else.
+/// segments, too. The next step depends on the earlier steps only.
 class CandidateSearch {
  public:
-  /// `parameters`: the network, the sizes and the hosts. `known`: schedules are built for the pattern; else for none,
-  /// and the pattern just happens. `most`: messages that one candidate may take.
+  /// `parameters`: the network, the sizes and the hosts. `known`: schedules are built for the pattern; else for flat
+  /// arrivals, and the ranks still arrive in the pattern. `most`: messages that one candidate may take.
   CandidateSearch(const Call& call, Pattern pattern, Parameters parameters, Objective objective, bool known = true,
                   std::int64_t most = kMostInJob);
-  /// Compares nothing but this one with what stands for native.
+  /// Compares only this algorithm with the stand-in of native.
   void only(const Algorithm& algorithm, int segments);
   bool done() const { return next_ == trials_.size(); }
   /// Messages that step() will model and plan; 0 for a closed form.
@@ -96,7 +96,7 @@ class CandidateSearch {
   const Call& call() const { return call_; }
   const Pattern& pattern() const { return pattern_; }
   const std::vector<Bytes>& sizes() const { return parameters_.sizes; }
-  /// What is known so far.
+  /// The candidates that are modelled so far.
   const Candidates& found() const { return found_; }
 
  private:

@@ -11,7 +11,7 @@ namespace {
 /// Measured: on the wire, 15 of 17 times of latecomer's algorithms were 0.9 to 1.3 times the model's, with figures of
 /// the network from the same job (docs/results/wire.md).
 constexpr double kFaster = 0.9, kSlower = 1.3;
-/// Medians of a few dozen calls on a busy machine differ by this share without cause (learning/choose.cpp).
+/// Medians of a few dozen calls on a busy machine differ by this share without cause (learning/judge.hpp).
 constexpr double kNoise = 0.03;
 
 /// The exit of a rank if the model is wrong by `error`. An exit before the last arrival depends on other arrivals,
@@ -44,8 +44,8 @@ Errors errors_of_candidate(std::optional<double> native, std::optional<double> o
 std::optional<Gain> gain_of(const Call& call, const Candidate& native, const Candidate& candidate,
                             const Observed& observed, const Parameters& parameters) {
   const auto played = [&](const Candidate& c) {
-    return play(algorithm_at(c.algorithm), c.segments, c.closed_form, call, observed.arrivals, parameters,
-                observed.known);
+    return play_call(algorithm_at(c.algorithm), c.segments, c.closed_form, call, observed.arrivals, parameters,
+                     observed.known);
   };
   const auto as_native = played(native), as_candidate = played(candidate);
   if (!as_native || !as_candidate) return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a call of another algorithm saves of the run time: the model's candidate against the model's native, corrected
-// by what was measured, as a range. docs/explanation/gain.md derives it.
+// The run time that a call of another algorithm saves, as a range: the difference between native and the candidate in
+// the model, corrected by measurements. docs/explanation/gain.md derives it.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ struct Gain {
   double least = 0, likely = 0, most = 0;
 };
 
-/// What is known of a call.
+/// The observations of a call.
 struct Observed {
   Pattern arrivals;
   /// Schedules are built for the arrivals.

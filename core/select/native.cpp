@@ -26,10 +26,11 @@ class TwoLevels {
   Result<Simulation> run(const Pattern& arrivals) {
     const bool reduces = is_reduction(call_.op), gives = call_.op != Collective::reduce;
     for (const auto& host : hosts_)
-      if (reduces && !play(Collective::reduce, host, 0, true)) return Error{error_};
-    if (!play(call_.op, leaders_, is_rooted(call_.op) ? placement_.host(call_.root) : 0, false)) return Error{error_};
+      if (reduces && !play_part(Collective::reduce, host, 0, true)) return Error{error_};
+    if (!play_part(call_.op, leaders_, is_rooted(call_.op) ? placement_.host(call_.root) : 0, false))
+      return Error{error_};
     for (const auto& host : hosts_)
-      if (gives && !play(Collective::bcast, host, 0, true)) return Error{error_};
+      if (gives && !play_part(Collective::bcast, host, 0, true)) return Error{error_};
     out_.finish = times_;
     const Nanoseconds last = *std::max_element(times_.begin(), times_.end());
     out_.run_time = last - arrivals.first();
@@ -41,7 +42,7 @@ class TwoLevels {
 
  private:
   /// One stage among some ranks. Their times become its exits.
-  bool play(Collective op, const std::vector<Rank>& ranks, Rank root, bool on_one_host) {
+  bool play_part(Collective op, const std::vector<Rank>& ranks, Rank root, bool on_one_host) {
     const int n = static_cast<int>(ranks.size());
     if (n == 1) return true;
     Call stage = call_;

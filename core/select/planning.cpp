@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counting what planning takes.
+// Counts the messages of plans.
 #include "core/select/planning.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::int64_t size_class(std::int64_t size) {
 
 Call planned_call(Call call) {
   call.count = size_class(call.count);
-  call.in_place = false;  // of a reduce only the root may say so: it is not to decide what all have to decide alike
+  call.in_place = false;  // in a reduce only the root may use MPI_IN_PLACE, and all ranks must decide alike
   return call;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What planning a call takes, and how much of it a job does where. Counted in messages of the plan, as if nothing had
-// been planned before: every rank comes to the same answer, whatever it has at hand.
+// The cost of planning a call, and the limits of a job. The cost is the number of messages of the plan, as if no plan
+// existed before. So every rank computes the same cost, whatever plans it keeps.
 #pragma once
 
 #include <cstdint>

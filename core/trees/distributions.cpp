@@ -37,14 +37,14 @@ class GlibcRand {
   std::size_t next_ = 3;
 };
 
-struct Shape {
+struct SizeShape {
   Integer i, p, b, rho;
 };
 constexpr std::string_view kDistributionNames[] = {"same",        "random", "random_down", "random_up",
                                                    "bucket",      "spikes", "decreasing",  "increasing",
                                                    "alternating", "skewed", "two_blocks"};
 
-Integer size_of(std::string_view name, const Shape& s, GlibcRand& rand) {
+Integer size_of(std::string_view name, const SizeShape& s, GlibcRand& rand) {
   if (name == "same") return s.b;
   if (name.starts_with("random")) return rand() % (2 * s.b) + 1;
   if (name == "bucket") return s.b / 2 + rand() % s.b;
@@ -62,7 +62,7 @@ Result<std::vector<double>> parse_distribution(std::string_view spec) {
   const std::string_view name = spec.substr(0, spec.find(':'));
   if (std::find(std::begin(kDistributionNames), std::end(kDistributionNames), name) == std::end(kDistributionNames))
     return Error{"unknown distribution '" + std::string(name) + "'" + suggestion(name, kDistributionNames)};
-  Shape shape{0, 0, 1000, 5};
+  SizeShape shape{0, 0, 1000, 5};
   Integer* const figures[] = {&shape.p, &shape.b, &shape.rho};
   std::string_view rest = spec.substr(name.size());
   for (Integer* figure : figures) {

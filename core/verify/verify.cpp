@@ -63,7 +63,7 @@ class Verifier {
     peer_.assign(total, total);
   }
 
-  Verdict run() {
+  ScheduleVerdict run() {
     check_shape();
     if (verdict_.ok()) check_matching();
     if (verdict_.ok()) check_lanes();
@@ -457,7 +457,7 @@ class Verifier {
   std::unordered_map<std::uint64_t, std::int32_t> pairs_;
   std::vector<std::vector<std::int32_t>> memory_;
   std::vector<std::vector<bool>> arrivals_;  // barrier: [operation][rank], see learn()
-  Verdict verdict_;
+  ScheduleVerdict verdict_;
 };
 
 }  // namespace
@@ -480,7 +480,9 @@ std::string describe(const Operation& op) {
   return "";
 }
 
-Verdict verify(const Call& call, const std::vector<RankProgram>& programs) { return Verifier(call, programs).run(); }
+ScheduleVerdict verify(const Call& call, const std::vector<RankProgram>& programs) {
+  return Verifier(call, programs).run();
+}
 
 namespace {
 
@@ -530,7 +532,7 @@ SweepResult sweep(const Algorithm& algorithm, int ranks, Rank root, const std::v
               parameters.segments = segments;
               parameters.sizes = sizes_for(algorithm.op, ranks, count);
               const Instance instance(call, patterns[i], parameters);
-              const Verdict verdict = verify(call, materialize(algorithm, instance));
+              const ScheduleVerdict verdict = verify(call, materialize(algorithm, instance));
               ++result.cases;
               if (!verdict.ok()) {
                 result.failures.push_back({std::string(algorithm.name), ranks, root,

@@ -27,7 +27,7 @@ enum class Fault {
 };
 std::string_view name_of(Fault fault);
 
-struct Verdict {
+struct ScheduleVerdict {
   Fault fault = Fault::none;
   std::string what;         ///< names the rank, the operation and the fault
   bool rank_order = false;  ///< operands stay in rank order, as non-commutative operators require
@@ -38,7 +38,7 @@ struct Verdict {
 };
 
 /// Verifies the schedules of all ranks of one call. programs: shape [ranks].
-Verdict verify(const Call& call, const std::vector<RankProgram>& programs);
+ScheduleVerdict verify(const Call& call, const std::vector<RankProgram>& programs);
 
 /// Describes an operation, for example "send to 3 of output[0..4) on channel 2".
 std::string describe(const Operation& op);

@@ -6,13 +6,13 @@
 #include <iterator>
 #include <numeric>
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
-void Times::add(const Times& o) {
+void ProcessTimes::add(const ProcessTimes& o) {
   for (const TimeColumn& c : kTimeColumns) this->*c.value += o.*c.value;
 }
 
-void Analysis::add(const Calls& calls, const Baseline& baseline) {
+void Analysis::add(const CallFigures& calls, const Baseline& baseline) {
   const SiteIntervals intervals(calls, baseline);
   double members = 0, offsets = 0, computing = 0, sampled = 0;
   bool single = true;
@@ -69,9 +69,9 @@ const Analysis::Sum* Analysis::sum_of(long rank) const {
   return found == sums_.end() ? nullptr : &found->second;
 }
 
-Efficiency Analysis::efficiency_of(const std::vector<Process>& processes, const std::string* host) const {
+Efficiency Analysis::efficiency_of(const std::vector<ProcessFigures>& processes, const std::string* host) const {
   double own = 0, longest = 0, wall = 0, transfers = 0, ranks = 0;
-  for (const Process& p : processes) {
+  for (const ProcessFigures& p : processes) {
     if (p.wall <= 0 || (host && p.host != *host)) continue;
     const Sum* sum = sum_of(p.rank);
     const double part = p.times.own() / p.wall;
@@ -104,7 +104,7 @@ std::optional<Causes> shares_of(Causes amounts) {
 
 }  // namespace
 
-void Analysis::add_causes(const Sum& sum, Rank& row) {
+void Analysis::add_causes(const Sum& sum, RankFigures& row) {
   Causes late{};
   for (std::size_t k = 0; k < kCauses; ++k) late[k] = std::max(0.0, sum.excess[k]);
   if (const double longer = std::accumulate(late.begin(), late.end(), 0.0); sum.sampled > 0 && longer > 0) {
@@ -116,17 +116,17 @@ void Analysis::add_causes(const Sum& sum, Rank& row) {
   row.blamed_causes = shares_of(sum.blamed);
 }
 
-void Analysis::finish(const std::vector<Process>& all, long ranks, const std::vector<RankSums>& sums) {
+void Analysis::finish(const std::vector<ProcessFigures>& all, long ranks, const std::vector<RankTotals>& sums) {
   per_row_ = std::min(per_row_, std::max(1L, ranks));
   const auto outside = [&](long rank) { return rank < 0 || rank >= ranks; };
-  std::vector<Process> processes;
-  std::ranges::copy_if(all, std::back_inserter(processes), [&](const Process& p) { return !outside(p.rank); });
+  std::vector<ProcessFigures> processes;
+  std::ranges::copy_if(all, std::back_inserter(processes), [&](const ProcessFigures& p) { return !outside(p.rank); });
   const bool single = per_row_ > 1 && !sums.empty();
   per_sum_ = single ? 1 : per_row_;
-  std::map<long, Rank> rows;
-  std::map<std::string, Host> hosts;
-  for (const Process& p : processes) {
-    Rank& row = rows[p.rank / per_sum_ * per_sum_];
+  std::map<long, RankFigures> rows;
+  std::map<std::string, HostFigures> hosts;
+  for (const ProcessFigures& p : processes) {
+    RankFigures& row = rows[p.rank / per_sum_ * per_sum_];
     if (row.host.empty()) row.host = p.host;
     ++row.ranks;
     row.wall += p.wall;
@@ -134,15 +134,15 @@ void Analysis::finish(const std::vector<Process>& all, long ranks, const std::ve
     row.times.add(p.times);
     if (per_sum_ == 1) row.peers = p.peers;
     if (p.host.empty()) continue;
-    Host& host = hosts[p.host];
+    HostFigures& host = hosts[p.host];
     ++host.ranks;
     host.wall += p.wall;
     host.covered += p.known();
     host.times.add(p.times);
   }
-  for (const RankSums& sum : sums) {
+  for (const RankTotals& sum : sums) {
     if (!single || outside(sum.rank)) continue;
-    Rank& row = rows[sum.rank];
+    RankFigures& row = rows[sum.rank];
     row.ranks = 1;
     row.waited = sum.waited;
     row.awaited = sum.awaited;
@@ -162,7 +162,7 @@ void Analysis::finish(const std::vector<Process>& all, long ranks, const std::ve
       }
       continue;
     }
-    Rank& row = rows[first / per_row_ * per_row_];
+    RankFigures& row = rows[first / per_row_ * per_row_];
     if (row.ranks == 0) row.ranks = static_cast<double>(sum.ranks);
     row.waited += sum.waited;
     row.awaited += sum.awaited;
@@ -191,4 +191,4 @@ void Analysis::finish(const std::vector<Process>& all, long ranks, const std::ve
   sums_.clear();
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

@@ -12,41 +12,42 @@
 
 #include "profiles/analysis/lateness.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 /// The time of a process from the start of MPI to its end, in parts. Nanoseconds.
-struct Times {
+struct ProcessTimes {
   double computing = 0, kernel = 0, runnable = 0, blocked = 0, messages = 0, io = 0, collectives = 0;
-  void add(const Times& o);
+  void add(const ProcessTimes& o);
   /// The time outside MPI.
   double own() const { return computing + kernel + runnable + blocked; }
 };
 
-/// A part of a process's time: its key in files, its title in tables, and what it means.
+/// A part of a process's time: its key in files, its title in tables, and its meaning.
 struct TimeColumn {
   std::string_view key, title, meaning;
-  double Times::*value;
+  double ProcessTimes::*value;
 };
 inline constexpr TimeColumn kTimeColumns[] = {
-    {"computing_ns", "computes", "On a processor, in the program", &Times::computing},
-    {"kernel_ns", "kernel", "System calls and page faults", &Times::kernel},
-    {"runnable_ns", "no core", "Ready to run, but without a core", &Times::runnable},
-    {"blocked_ns", "blocked", "Asleep or stopped", &Times::blocked},
-    {"messages_ns", "messages", "In other MPI calls that wait for ranks", &Times::messages},
-    {"io_ns", "files", "In MPI's calls for files", &Times::io},
-    {"collectives_ns", "in coll.", "Inside blocking collectives", &Times::collectives}};
+    {"computing_ns", "computes", "On a processor, in the program", &ProcessTimes::computing},
+    {"kernel_ns", "kernel", "System calls and page faults", &ProcessTimes::kernel},
+    {"runnable_ns", "no core", "Ready to run, but without a core", &ProcessTimes::runnable},
+    {"blocked_ns", "blocked", "Asleep or stopped", &ProcessTimes::blocked},
+    {"messages_ns", "messages", "In other MPI calls that wait for ranks", &ProcessTimes::messages},
+    {"io_ns", "files", "In MPI's calls for files", &ProcessTimes::io},
+    {"collectives_ns", "in coll.", "Inside blocking collectives", &ProcessTimes::collectives}};
 
 /// The data of one process of the job.
-struct Process {
+struct ProcessFigures {
   long rank = 0;
   std::string host;
   double wall = 0;  ///< ns
-  Times times;
-  double cores = 0, host_cores = 0;      ///< cores that the process may use; cores of its host
-  std::string core_list{};               ///< numbers of the cores that the process may use, "0-3,8"; "": unknown
-  bool courteous = false;                ///< the process gives its core away while it waits
-  std::vector<Intervals::Peer> peers{};  ///< ranks whose messages it waited for, longest first, ns of the whole run
-  double covered = 0;                    ///< the time in which its waits in collectives are known; 0: `wall`
+  ProcessTimes times;
+  double cores = 0, host_cores = 0;  ///< cores that the process may use; cores of its host
+  std::string core_list{};           ///< numbers of the cores that the process may use, "0-3,8"; "": unknown
+  bool courteous = false;            ///< the process gives its core away while it waits
+  std::vector<IntervalFigures::Peer>
+      peers{};         ///< ranks whose messages it waited for, longest first, ns of the whole run
+  double covered = 0;  ///< the time in which its waits in collectives are known; 0: `wall`
   double known() const { return covered > wall ? covered : wall; }
 };
 
@@ -68,22 +69,22 @@ using Causes = std::array<double, kCauses + 1>;
 struct Figures {
   double ranks = 0, wall = 0;  ///< the number of ranks, and their run time; wall 0: the ranks sent no data
   double covered = 0;          ///< the time in which the waits are known; more than `wall` if a leader has more records
-  Times times;
+  ProcessTimes times;
   double waited = 0, awaited = 0;  ///< time that the ranks waited; time that other ranks waited for them
   double last = 0;                 ///< number of calls in which one of the ranks came last
 };
 
 /// A rank, or the ranks that share a row of the profile.
-struct Rank : Figures {
+struct RankFigures : Figures {
   long first = 0;
   /// The ranks that the causes cover: those of one row of the profile. If the profile has the other figures for each
   /// single rank, these are more than `ranks`, and `blamed` is the mean over them.
   long causes_first = 0, causes_ranks = 1;
   std::string host;
-  std::vector<Intervals::Peer> peers{};  ///< for a single rank: as Process::peers
-  double calls = 0;                      ///< calls for which the lateness of the rank is known
-  std::optional<double> late;            ///< mean time from the mean arrival of the other ranks to its own, ns
-  std::optional<Causes> causes;          ///< causes of its lateness; empty: it was not late, or has no samples
+  std::vector<IntervalFigures::Peer> peers{};  ///< for a single rank: as ProcessFigures::peers
+  double calls = 0;                            ///< calls for which the lateness of the rank is known
+  std::optional<double> late;                  ///< mean time from the mean arrival of the other ranks to its own, ns
+  std::optional<Causes> causes;                ///< causes of its lateness; empty: it was not late, or has no samples
   /// Computing time before the calls of sites with samples, and the same as the mean over all ranks, ns.
   double computed = 0, computed_by_all = 0;
   /// Time that other ranks waited because of this rank, in collectives or over a chain of waits for messages, ns.
@@ -98,13 +99,13 @@ struct Rank : Figures {
   std::string causes_name() const { return RankRow::ranks_name(causes_first, causes_ranks); }
 };
 
-struct Host : Figures {
+struct HostFigures : Figures {
   std::string name;
   Efficiency efficiency;
 };
 
 /// The sums of one rank over all sites.
-struct RankSums {
+struct RankTotals {
   long rank = 0;
   double calls = 0, last = 0, late = 0;  ///< late: mean
   double waited = 0, awaited = 0;
@@ -114,13 +115,13 @@ struct RankSums {
 class Analysis {
  public:
   /// Adds a site. `calls` holds all its rows.
-  void add(const Calls& calls, const Baseline& baseline);
+  void add(const CallFigures& calls, const Baseline& baseline);
   /// Joins the sums of the sites with the processes. `ranks`: size of the job; a damaged profile may hold further
   /// ranks, which are left out. `sums`: sums of single ranks, which replace the sums of rows of several ranks.
-  void finish(const std::vector<Process>& processes, long ranks, const std::vector<RankSums>& sums = {});
+  void finish(const std::vector<ProcessFigures>& processes, long ranks, const std::vector<RankTotals>& sums = {});
 
-  const std::vector<Rank>& ranks() const { return ranks_; }  ///< by ascending rank
-  const std::vector<Host>& hosts() const { return hosts_; }  ///< by name, without unknown hosts
+  const std::vector<RankFigures>& ranks() const { return ranks_; }  ///< by ascending rank
+  const std::vector<HostFigures>& hosts() const { return hosts_; }  ///< by name, without unknown hosts
   const Efficiency& efficiency() const { return efficiency_; }
   /// The number of ranks that share a row of the profile's sites.
   long ranks_per_row() const { return per_row_; }
@@ -138,16 +139,16 @@ class Analysis {
     double messages = 0, explained = 0;  ///< waits for messages in sampled intervals; the part that lateness explains
     double transfers = 0;                ///< time of transfers per rank, at calls whose ranks are known
   };
-  Efficiency efficiency_of(const std::vector<Process>& processes, const std::string* host) const;
+  Efficiency efficiency_of(const std::vector<ProcessFigures>& processes, const std::string* host) const;
   const Sum* sum_of(long rank) const;
-  static void add_causes(const Sum& sum, Rank& row);
+  static void add_causes(const Sum& sum, RankFigures& row);
 
   std::map<long, Sum> sums_;  ///< by the first rank of a row
   double transfers_ = 0;      ///< time of transfers at calls whose ranks are not known, in ranks x ns
   long per_row_ = 1, per_sum_ = 1;
-  std::vector<Rank> ranks_;
-  std::vector<Host> hosts_;
+  std::vector<RankFigures> ranks_;
+  std::vector<HostFigures> hosts_;
   Efficiency efficiency_;
 };
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

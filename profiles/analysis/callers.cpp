@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 namespace {
 
 /// The weighted mean of two values.
@@ -23,7 +23,7 @@ RankRow& row_like(std::vector<RankRow>& rows, const RankRow& like) {
   return *rows.insert(at, row);
 }
 
-void add(Calls& to, const Caller& caller) {
+void add_caller(CallFigures& to, const CallerFigures& caller) {
   to.imbalance = mean_of(to.imbalance, to.patterns, caller.imbalance, caller.patterns);
   to.after_last = mean_of(to.after_last, to.patterns, caller.after_last, caller.patterns);
   if (caller.bytes) to.bytes = mean_of(to.bytes.value_or(0), to.bytes ? to.calls : 0, *caller.bytes, caller.calls);
@@ -41,22 +41,24 @@ void add(Calls& to, const Caller& caller) {
   to.waited += caller.waited;
 }
 
-std::vector<CallerNode> group(const Site& site, const std::vector<const Caller*>& callers, std::size_t level) {
-  std::map<std::string, std::vector<const Caller*>> by_frame;
-  for (const Caller* caller : callers) {
+std::vector<CallerNode> group_callers(const Site& site, const std::vector<const CallerFigures*>& callers,
+                                      std::size_t level) {
+  std::map<std::string, std::vector<const CallerFigures*>> by_frame;
+  for (const CallerFigures* caller : callers) {
     const auto& frames = caller->frames;
-    if (level > 0 && frames.size() <= level) continue;                              // the profile has no frame above
-    by_frame[frames.size() > level ? place(frames[level]) : ""].push_back(caller);  // calls in one line are one caller
+    if (level > 0 && frames.size() <= level) continue;  // the profile has no frame above
+    by_frame[frames.size() > level ? place_of(frames[level]) : ""].push_back(
+        caller);  // calls in one line are one caller
   }
   std::vector<CallerNode> out;
   for (const auto& [key, same] : by_frame) {
     CallerNode& node = out.emplace_back();
     node.figures.op = site.op;
     node.figures.comm_size = site.comm_size;
-    for (const Caller* caller : same) add(node.figures, *caller);
+    for (const CallerFigures* caller : same) add_caller(node.figures, *caller);
     if (key.empty()) continue;
     node.frame = &same.front()->frames[level];
-    node.callers = group(site, same, level + 1);
+    node.callers = group_callers(site, same, level + 1);
   }
   std::stable_sort(out.begin(), out.end(), [](const CallerNode& a, const CallerNode& b) {
     return std::pair(a.figures.waited, a.figures.calls) > std::pair(b.figures.waited, b.figures.calls);
@@ -67,10 +69,10 @@ std::vector<CallerNode> group(const Site& site, const std::vector<const Caller*>
 }  // namespace
 
 std::vector<CallerNode> callers_of(const Site& site) {
-  std::vector<const Caller*> all;
+  std::vector<const CallerFigures*> all;
   all.reserve(site.callers.size());
-  for (const Caller& caller : site.callers) all.push_back(&caller);
-  std::vector<CallerNode> out = group(site, all, 0);
+  for (const CallerFigures& caller : site.callers) all.push_back(&caller);
+  std::vector<CallerNode> out = group_callers(site, all, 0);
   if (out.size() == 1 && !out.front().frame) out.clear();
   return out;
 }
@@ -84,4 +86,4 @@ const std::vector<CallerNode>& served(const std::vector<CallerNode>& callers) {
   return served(callers.front().callers);
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

@@ -8,15 +8,15 @@
 
 #include "profiles/analysis/profile.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 /// One caller, summed over the ways that lead to it. `figures.ranks` holds the longest awaited ranks only.
 struct CallerNode {
-  const Frame* frame = nullptr;  ///< nullptr: the caller is not known
-  Calls figures;
+  const NamedFrame* frame = nullptr;  ///< nullptr: the caller is not known
+  CallFigures figures;
   std::vector<CallerNode> callers;  ///< callers of this caller, longest wait first
 
-  std::string place() const { return frame ? analysis::place(*frame) : "other callers"; }
+  std::string place() const { return frame ? analysis::place_of(*frame) : "other callers"; }
 };
 
 /// The most callers of one function in the details of a site.
@@ -32,4 +32,4 @@ const std::vector<CallerNode>& served(const std::vector<CallerNode>& callers);
 /// Whether these are several callers.
 bool serves_many(const std::vector<CallerNode>& callers);
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

@@ -7,9 +7,9 @@
 
 #include "profiles/base/share.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
-void Intervals::add(const Intervals& o) {
+void IntervalFigures::add(const IntervalFigures& o) {
   const double all = stand_for + o.stand_for;
   if (o.stand_for <= 0 || all <= 0) return;
   for (const auto& [key, field] : kIntervalKeys)
@@ -33,7 +33,7 @@ std::string RankRow::ranks_named(long first, long ranks) {
   return (ranks == 1 ? "rank " : "the group of ranks ") + ranks_name(first, ranks);
 }
 
-const RankRow* Calls::row_of(long rank) const {
+const RankRow* CallFigures::row_of(long rank) const {
   const auto after =
       std::upper_bound(ranks.begin(), ranks.end(), rank, [](long r, const RankRow& row) { return r < row.rank; });
   if (after == ranks.begin()) return nullptr;
@@ -41,17 +41,17 @@ const RankRow* Calls::row_of(long rank) const {
   return rank < row.rank + row.ranks ? &row : nullptr;
 }
 
-const RankRow* Calls::most_awaited() const {
+const RankRow* CallFigures::most_awaited() const {
   const auto most = std::ranges::max_element(ranks, {}, &RankRow::awaited);
   return most == ranks.end() ? nullptr : &*most;
 }
 
-const RankRow* Calls::most_often_last() const {
+const RankRow* CallFigures::most_often_last() const {
   const auto most = std::ranges::max_element(ranks, {}, &RankRow::last);
   return most == ranks.end() || most->last <= 0 ? nullptr : &*most;
 }
 
-std::vector<const RankRow*> Calls::latest(std::size_t most) const {
+std::vector<const RankRow*> CallFigures::latest(std::size_t most) const {
   std::vector<const RankRow*> out;
   for (const RankRow& row : ranks) out.push_back(&row);
   std::stable_sort(out.begin(), out.end(), [](const auto* a, const auto* b) { return a->offset > b->offset; });
@@ -59,7 +59,7 @@ std::vector<const RankRow*> Calls::latest(std::size_t most) const {
   return out;
 }
 
-std::string Calls::last_ranks(std::size_t most) const {
+std::string CallFigures::last_ranks(std::size_t most) const {
   std::vector<const RankRow*> rows;
   for (const RankRow& row : ranks)
     if (row.last > 0) rows.push_back(&row);
@@ -73,4 +73,4 @@ std::string Calls::last_ranks(std::size_t most) const {
   return out.empty() ? "-" : out;
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

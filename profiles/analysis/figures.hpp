@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 /// The sampled intervals before the calls of a site: the time from the last collective to the call, as a mean in
 /// nanoseconds, and its parts.
-struct Intervals {
+struct IntervalFigures {
   double samples = 0;    ///< 0: the profile has none
   double stand_for = 0;  ///< intervals that the samples stand for
   double wall = 0, collectives = 0, messages = 0, io = 0, computing = 0, kernel = 0, runnable = 0, blocked = 0;
@@ -26,23 +26,23 @@ struct Intervals {
   std::vector<Peer> peers;  ///< longest wait first, as in the profile
 
   /// Becomes the mean over the intervals that the samples of both stand for.
-  void add(const Intervals& other);
+  void add(const IntervalFigures& other);
 };
 
 /// The keys of means in `before` of a profile.
-inline constexpr std::pair<std::string_view, double Intervals::*> kIntervalKeys[] = {
-    {"wall_ns", &Intervals::wall},
-    {"collectives_ns", &Intervals::collectives},
-    {"messages_ns", &Intervals::messages},
-    {"io_ns", &Intervals::io},
-    {"computing_ns", &Intervals::computing},
-    {"kernel_ns", &Intervals::kernel},
-    {"runnable_ns", &Intervals::runnable},
-    {"blocked_ns", &Intervals::blocked},
-    {"faults", &Intervals::faults},
-    {"preempted", &Intervals::preempted},
-    {"page_faults_ns", &Intervals::page_faults},
-    {"threads_ns", &Intervals::threads}};
+inline constexpr std::pair<std::string_view, double IntervalFigures::*> kIntervalKeys[] = {
+    {"wall_ns", &IntervalFigures::wall},
+    {"collectives_ns", &IntervalFigures::collectives},
+    {"messages_ns", &IntervalFigures::messages},
+    {"io_ns", &IntervalFigures::io},
+    {"computing_ns", &IntervalFigures::computing},
+    {"kernel_ns", &IntervalFigures::kernel},
+    {"runnable_ns", &IntervalFigures::runnable},
+    {"blocked_ns", &IntervalFigures::blocked},
+    {"faults", &IntervalFigures::faults},
+    {"preempted", &IntervalFigures::preempted},
+    {"page_faults_ns", &IntervalFigures::page_faults},
+    {"threads_ns", &IntervalFigures::threads}};
 
 /// One rank at a site, or the consecutive ranks that share a row of the profile.
 struct RankRow {
@@ -50,7 +50,7 @@ struct RankRow {
   double offset = 0, stddev = 0;   ///< of arrivals, from the first arrival of the call, ns
   double last = 0;                 ///< number of calls in which one of the ranks came last
   double waited = 0, awaited = 0;  ///< sums, ns
-  Intervals before;
+  IntervalFigures before;
   /// "7", or "12-14".
   std::string name() const { return ranks_name(rank, ranks); }
   /// "rank 7", or "the group of ranks 12-14": the subject of a sentence.
@@ -60,7 +60,7 @@ struct RankRow {
 };
 
 /// The figures that a site and each of its callers have.
-struct Calls {
+struct CallFigures {
   std::string op;
   double comm_size = 0;
   double calls = 0;                      ///< calls of the whole communicator, not of each rank
@@ -69,7 +69,7 @@ struct Calls {
   std::optional<double> bytes;           ///< mean
   double imbalance = 0, after_last = 0;  ///< means, ns
   double after_last_sum = 0;             ///< sum over `patterns`, ns
-  Intervals before;                      ///< mean over all ranks
+  IntervalFigures before;                ///< mean over all ranks
   std::vector<RankRow> ranks;            ///< by ascending rank; in large jobs only the most important rows
   std::size_t rows = 0;                  ///< number of rows in the profile
 
@@ -85,4 +85,4 @@ struct Calls {
   std::string last_ranks(std::size_t most) const;
 };
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

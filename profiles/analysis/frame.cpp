@@ -10,7 +10,7 @@
 
 #include "core/base/text.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 namespace {
 
@@ -75,7 +75,7 @@ std::string short_name(std::string name) {
 namespace {
 
 /// "function (file:line)" with the parts that are known.
-std::string named(const Frame::Name& name, const std::string& otherwise) {
+std::string named(const NamedFrame::Name& name, const std::string& otherwise) {
   std::string out = name.function.empty() ? otherwise : short_name(name.function);
   if (!name.file.empty()) out += " (" + core::base_name(name.file) + ":" + std::to_string(name.line) + ")";
   return out;
@@ -83,12 +83,12 @@ std::string named(const Frame::Name& name, const std::string& otherwise) {
 
 }  // namespace
 
-std::string place(const std::vector<Frame>& frames) {
+std::string place_of(const std::vector<NamedFrame>& frames) {
   const bool generated = frames.front().module.empty() && frames.size() > 1;
-  return place(frames.front()) + (generated ? " from " + place(frames[1]) : "");
+  return place_of(frames.front()) + (generated ? " from " + place_of(frames[1]) : "");
 }
 
-std::string place(const Frame& frame) {
+std::string place_of(const NamedFrame& frame) {
   if (frame.module.empty() && !frame.name.function.empty()) return frame.name.function;  // generated code
   const std::string module = core::base_name(frame.module), at = module + "+" + frame.offset;
   if (!frame.near.empty()) return "near " + short_name(frame.near) + " (" + at + ")";
@@ -97,4 +97,4 @@ std::string place(const Frame& frame) {
   return frame.name.file.empty() && !frame.name.function.empty() ? out + " (" + module + ")" : out;
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
-struct Frame {
+struct NamedFrame {
   struct Name {
     std::string function, file;  ///< "": unknown
     int line = 0;                ///< of `file`
@@ -24,10 +24,10 @@ struct Frame {
 std::string short_name(std::string name);
 
 /// The place of a site, whose innermost frame may be generated code: "generated code from solve (solve.c:7)".
-std::string place(const std::vector<Frame>& frames);
+std::string place_of(const std::vector<NamedFrame>& frames);
 
 /// "function (file:line)", or module and offset if the name is unknown. For an inlined function " in " and the function
 /// around it follow.
-std::string place(const Frame& frame);
+std::string place_of(const NamedFrame& frame);
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

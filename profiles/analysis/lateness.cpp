@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 namespace {
 
 /// The share of a time below which divide() does not follow a wait further. Chosen: few hops of a chain matter.
@@ -35,7 +35,7 @@ void Baseline::Sums::add(const Sums& o, double sign) {
   for (std::size_t k = 0; k < kCauses; ++k) parts[k] += sign * o.parts[k];
 }
 
-Baseline::Sums Baseline::sums_of(const Intervals& before) {
+Baseline::Sums Baseline::sums_of(const IntervalFigures& before) {
   Sums out{before.samples, before.stand_for, before.wall * before.stand_for, {}};
   out.parts[computing] = before.computing;
   out.parts[mpi_wait] = before.messages;
@@ -48,7 +48,7 @@ Baseline::Sums Baseline::sums_of(const Intervals& before) {
   return out;
 }
 
-Baseline::Baseline(const Calls& calls) : all_(sums_of(calls.before)) {
+Baseline::Baseline(const CallFigures& calls) : all_(sums_of(calls.before)) {
   mean_wall_ = all_.intervals > 0 ? all_.wall / all_.intervals : 0;
   for (const RankRow& row : calls.ranks)
     if (row.before.samples > 0 && row.before.wall <= mean_wall_) on_time_.add(sums_of(row.before), 1);
@@ -79,7 +79,7 @@ std::vector<SiteIntervals::Peer> SiteIntervals::peers(const RankRow& row) const 
   if (row.before.peers.empty()) return out;
   const auto mine = compare(row);
   if (!mine) return out;
-  for (const Intervals::Peer& p : row.before.peers) {
+  for (const IntervalFigures::Peer& p : row.before.peers) {
     Peer peer{p.rank, nullptr, p.waited, 0};
     if (const RankRow* there = calls_.row_of(p.rank); there && there != &row)
       if (const auto compared = compare(*there)) {
@@ -157,10 +157,10 @@ void SiteIntervals::divide(const RankRow& row, double amount, const Note& note) 
   if (shown > 0) divide(row, amount * shown, amount * kLeast, path, note);
 }
 
-bool own_threads_run(const Intervals& intervals, double cores) {
+bool own_threads_run(const IntervalFigures& intervals, double cores) {
   if (intervals.samples <= 0 || cores < 1) return false;
   // Threads that use more time than the other cores of the process offer take the core of the rank.
   return intervals.threads > (cores - 1) * intervals.wall + 0.5 * intervals.runnable;
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

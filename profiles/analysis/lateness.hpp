@@ -13,7 +13,7 @@
 
 #include "profiles/analysis/figures.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 /// The parts of an interval that may make a rank late.
 enum Cause : std::size_t { computing, mpi_wait, no_core, blocked, page_faults, system_calls, io, kCauses };
@@ -41,9 +41,9 @@ enum class ChainEnd {
 };
 
 /// The fewest samples for which a report names a cause, because the mean of fewer samples is uncertain. For a site with
-/// few calls, samples of two thirds of the calls are enough: the other calls cannot change what takes most of the time.
+/// few calls, samples of two thirds of the calls are enough: the other calls cannot change the largest part.
 inline constexpr double kFewSamples = 5;
-inline double enough_samples(const Calls& calls) {
+inline double enough_samples(const CallFigures& calls) {
   return std::min(kFewSamples, std::max(1.0, std::ceil(calls.calls * 2 / 3)));
 }
 
@@ -52,7 +52,7 @@ class Baseline {
  public:
   Baseline() = default;
   /// `calls` holds all rows.
-  explicit Baseline(const Calls& calls);
+  explicit Baseline(const CallFigures& calls);
 
  private:
   friend class SiteIntervals;
@@ -61,7 +61,7 @@ class Baseline {
     Shares parts{};
     void add(const Sums& o, double sign);
   };
-  static Sums sums_of(const Intervals& intervals);
+  static Sums sums_of(const IntervalFigures& intervals);
   Sums all_, on_time_;
   double mean_wall_ = 0;
 };
@@ -69,7 +69,7 @@ class Baseline {
 /// The intervals before the calls of one site or caller. It refers to both arguments.
 class SiteIntervals {
  public:
-  SiteIntervals(const Calls& calls, const Baseline& baseline) : calls_(calls), base_(baseline) {}
+  SiteIntervals(const CallFigures& calls, const Baseline& baseline) : calls_(calls), base_(baseline) {}
 
   /// Nanoseconds per interval and part, of a rank and of the ranks on time. A rank is on time if its mean interval is
   /// no longer than the mean of all ranks.
@@ -109,12 +109,12 @@ class SiteIntervals {
   void divide(const RankRow& row, double amount, double least, std::vector<const RankRow*>& path,
               const Note& note) const;
 
-  const Calls& calls_;
+  const CallFigures& calls_;
   const Baseline& base_;
 };
 
 /// Whether the rank waits for a core because other threads of its process use the cores of the process. `cores`: the
 /// number of cores that the process may use.
-bool own_threads_run(const Intervals& intervals, double cores);
+bool own_threads_run(const IntervalFigures& intervals, double cores);
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

@@ -10,7 +10,7 @@
 
 #include "profiles/analysis/frame.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 /// One process as its file in shared memory, a copy of that file, or a profile shows it.
 struct LiveRank {
@@ -31,7 +31,7 @@ struct LiveRank {
   std::int64_t watched = -1;  ///< time over which looks have seen the rank in one call; -1: there was one look only
   bool moves = false;         ///< the rank was in different calls in two looks
   bool stale = false;         ///< two looks have seen the same copy, so the present position is unknown
-  std::vector<std::pair<std::uint64_t, Frame>> frames;  ///< by site, without names
+  std::vector<std::pair<std::uint64_t, NamedFrame>> frames;  ///< by site, without names
 
   bool same_place(const LiveRank& o) const {
     return communicator == o.communicator && n == o.n && inside == o.inside && message == o.message;
@@ -43,12 +43,12 @@ struct LiveRank {
 
 /// The ranks of one job with the places of their calls.
 struct LiveState {
-  std::vector<LiveRank> ranks;            ///< by rank
-  std::map<std::uint64_t, Frame> places;  ///< by site, with names where they are known
-  bool ended = false;                     ///< the state is the last one of a job, and not that of this moment
+  std::vector<LiveRank> ranks;                 ///< by rank
+  std::map<std::uint64_t, NamedFrame> places;  ///< by site, with names where they are known
+  bool ended = false;                          ///< the state is the last one of a job, and not that of this moment
 };
 
 /// A rank stands still if looks have seen it in the same call for this time. Chosen: longer than most calls take.
 inline constexpr std::int64_t kStandsStill_ns = 1'000'000'000;
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

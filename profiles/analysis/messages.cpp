@@ -4,46 +4,49 @@
 
 #include <algorithm>
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 namespace {
 
 /// The share of a rank's wait that must be for one rank for a chain to name it. Derived: no other rank has as much.
 constexpr double kMostMessages = 0.5;
 /// A profile that names eight peers of a rank may have left out others. Then each wait may be too long, by at most an
 /// eighth of the sum of all.
-bool may_lack(const Rank& rank) { return rank.peers.size() >= 8; }
-double least_share(const Rank& rank) { return kMostMessages + (may_lack(rank) ? 0.125 : 0); }
+bool may_lack(const RankFigures& rank) { return rank.peers.size() >= 8; }
+double least_share(const RankFigures& rank) { return kMostMessages + (may_lack(rank) ? 0.125 : 0); }
 
-double share(const Rank& rank, double Times::*part) { return rank.wall > 0 ? rank.times.*part / rank.wall : 0; }
+double share_of(const RankFigures& rank, double ProcessTimes::*part) {
+  return rank.wall > 0 ? rank.times.*part / rank.wall : 0;
+}
 
-const Rank* find(const std::vector<Rank>& ranks, long number) {
-  const auto at = std::ranges::lower_bound(ranks, number, {}, &Rank::first);
+const RankFigures* find_rank(const std::vector<RankFigures>& ranks, long number) {
+  const auto at = std::ranges::lower_bound(ranks, number, {}, &RankFigures::first);
   return at != ranks.end() && at->first == number && at->wall > 0 ? &*at : nullptr;
 }
 
 /// The rank for which `rank` waits during a large part of `time`. A call that completes several messages waits for all
 /// senders at once. Then the result is the sender that waits least itself, since the other senders wait for it, too.
 template <typename Leaves>
-const Rank* next_of(const std::vector<Rank>& ranks, const Rank& rank, double time, Leaves leaves_out) {
-  const Rank* next = nullptr;
-  for (const Intervals::Peer& peer : rank.peers) {
+const RankFigures* next_of(const std::vector<RankFigures>& ranks, const RankFigures& rank, double time,
+                           Leaves leaves_out) {
+  const RankFigures* next = nullptr;
+  for (const IntervalFigures::Peer& peer : rank.peers) {
     if (peer.waited < least_share(rank) * time || leaves_out(peer)) continue;
-    const Rank* there = find(ranks, peer.rank);
+    const RankFigures* there = find_rank(ranks, peer.rank);
     if (!there) return nullptr;
-    if (!next || share(*there, &Times::messages) < share(*next, &Times::messages)) next = there;
+    if (!next || share_of(*there, &ProcessTimes::messages) < share_of(*next, &ProcessTimes::messages)) next = there;
   }
   return next;
 }
 
-const Rank* next_of(const std::vector<Rank>& ranks, const Rank& rank) {
-  return next_of(ranks, rank, rank.times.messages, [](const Intervals::Peer&) { return false; });
+const RankFigures* next_of(const std::vector<RankFigures>& ranks, const RankFigures& rank) {
+  return next_of(ranks, rank, rank.times.messages, [](const IntervalFigures::Peer&) { return false; });
 }
 
 /// Whether `rank` waits longer for `other` than `other` for it.
-bool longer_for(const Rank& rank, const Rank& other) {
-  const auto waited = [](const Rank& who, long number) {
+bool longer_for(const RankFigures& rank, const RankFigures& other) {
+  const auto waited = [](const RankFigures& who, long number) {
     const auto peer =
-        std::ranges::find(who.peers, number, [](const Intervals::Peer& p) { return static_cast<long>(p.rank); });
+        std::ranges::find(who.peers, number, [](const IntervalFigures::Peer& p) { return static_cast<long>(p.rank); });
     return peer == who.peers.end() ? 0 : peer->waited;
   };
   return waited(rank, other.first) > waited(other, rank.first);
@@ -52,13 +55,13 @@ bool longer_for(const Rank& rank, const Rank& other) {
 /// The rank that `rank` waits for, if ranks are left out that wait longer for `rank`. The remaining waits must be a
 /// quarter of all its waits: half of the least share of one rank. If calls waited for several ranks at once, the sums
 /// do not tell the remaining waits.
-const Rank* next_apart(const std::vector<Rank>& ranks, const Rank& rank) {
+const RankFigures* next_apart(const std::vector<RankFigures>& ranks, const RankFigures& rank) {
   double left = rank.times.messages, sum = 0;
-  const auto in_turn = [&](const Intervals::Peer& peer) {
-    const Rank* there = find(ranks, peer.rank);
+  const auto in_turn = [&](const IntervalFigures::Peer& peer) {
+    const RankFigures* there = find_rank(ranks, peer.rank);
     return there && longer_for(*there, rank);
   };
-  for (const Intervals::Peer& peer : rank.peers) {
+  for (const IntervalFigures::Peer& peer : rank.peers) {
     sum += peer.waited;
     if (in_turn(peer)) left -= peer.waited;
   }
@@ -66,35 +69,37 @@ const Rank* next_apart(const std::vector<Rank>& ranks, const Rank& rank) {
   return next_of(ranks, rank, left, in_turn);
 }
 
-void explain(const std::vector<Rank>& ranks, MessageChain& chain) {
-  const Rank& last = *chain.ranks.back();
-  const double waits = share(*chain.ranks[chain.ranks.size() - 2], &Times::messages) - share(last, &Times::messages);
-  chain.longer = longer_part(ranks, last, &Times::messages, kMostMessages * waits);
+void explain_end(const std::vector<RankFigures>& ranks, MessageChain& chain) {
+  const RankFigures& last = *chain.ranks.back();
+  const double waits =
+      share_of(*chain.ranks[chain.ranks.size() - 2], &ProcessTimes::messages) - share_of(last, &ProcessTimes::messages);
+  chain.longer = longer_part(ranks, last, &ProcessTimes::messages, kMostMessages * waits);
 }
 
 }  // namespace
 
-std::optional<MessageChain> follow_messages(const std::vector<Rank>& ranks) {
-  const auto most = std::ranges::max_element(ranks, {}, [](const Rank& r) { return share(r, &Times::messages); });
+std::optional<MessageChain> follow_messages(const std::vector<RankFigures>& ranks) {
+  const auto most =
+      std::ranges::max_element(ranks, {}, [](const RankFigures& r) { return share_of(r, &ProcessTimes::messages); });
   if (most == ranks.end() || most->times.messages <= 0) return {};
   MessageChain chain;
-  const auto known = [&](const Rank* rank) { return std::ranges::find(chain.ranks, rank) != chain.ranks.end(); };
+  const auto known = [&](const RankFigures* rank) { return std::ranges::find(chain.ranks, rank) != chain.ranks.end(); };
   bool apart = false;
-  for (const Rank* rank = &*most; rank && !known(rank);) {
+  for (const RankFigures* rank = &*most; rank && !known(rank);) {
     chain.ranks.push_back(rank);
     chain.apart.push_back(apart);
     // A rank that waits half as long as the rank before is late for another reason, so the chain ends there.
-    if (chain.ranks.size() > 1 &&
-        share(*rank, &Times::messages) < 0.5 * share(*chain.ranks[chain.ranks.size() - 2], &Times::messages)) {
-      explain(ranks, chain);
+    if (chain.ranks.size() > 1 && share_of(*rank, &ProcessTimes::messages) <
+                                      0.5 * share_of(*chain.ranks[chain.ranks.size() - 2], &ProcessTimes::messages)) {
+      explain_end(ranks, chain);
       break;
     }
-    const Rank* mostly = next_of(ranks, *rank);
-    const Rank* other = mostly && !longer_for(*mostly, *rank) ? nullptr : next_apart(ranks, *rank);
+    const RankFigures* mostly = next_of(ranks, *rank);
+    const RankFigures* other = mostly && !longer_for(*mostly, *rank) ? nullptr : next_apart(ranks, *rank);
     apart = other && !known(other);
     rank = apart ? other : mostly;
   }
   return chain;
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

@@ -8,11 +8,11 @@
 
 #include "profiles/analysis/whole_run.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 struct MessageChain {
   /// The first rank spends the largest share of its time in messages. Each rank waits mostly for the next one.
-  std::vector<const Rank*> ranks;
+  std::vector<const RankFigures*> ranks;
   /// [ranks] Whether the rank before waits mostly for this rank only if ranks are left out that wait longer for it.
   std::vector<bool> apart;
   /// The part of its time by which the last rank takes longer than the others, if it explains most of the waits. Empty:
@@ -21,6 +21,6 @@ struct MessageChain {
 };
 
 /// Empty: no rank waits for messages. The result refers to `ranks`.
-std::optional<MessageChain> follow_messages(const std::vector<Rank>& ranks);
+std::optional<MessageChain> follow_messages(const std::vector<RankFigures>& ranks);
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
-std::pair<double, double> Histogram::bounds(double quantile) const {
+std::pair<double, double> HistogramFigures::bounds(double quantile) const {
   double left = quantile * std::accumulate(counts.begin(), counts.end(), 0.0);
   std::size_t i = 0;
   while (i + 1 < counts.size() && left > counts[i]) left -= counts[i++];
@@ -15,4 +15,4 @@ std::pair<double, double> Histogram::bounds(double quantile) const {
   return {std::min(edges[i], max), std::min(edges[i + 1], max)};
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

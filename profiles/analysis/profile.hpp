@@ -13,9 +13,9 @@
 #include "profiles/analysis/lateness.hpp"
 #include "profiles/base/share.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
-struct Job {
+struct ProfileJob {
   std::string program, command_line, start, mpi_library, mode;
   std::string network_from;       ///< as in the profile; "": unknown
   int ranks = 0, unfinished = 0;  ///< `unfinished`: ranks whose figures end with a snapshot
@@ -26,12 +26,12 @@ struct Job {
   double wall = 0;
   std::optional<std::pair<double, double>> promised;  ///< the gain that the policy promises: shares of the run time
   /// How the job used the results of an earlier run; the file is "" if the policy names none.
-  struct History {
+  struct EarlierRun {
     std::string file, why_not;  ///< why_not: why the job did not use the plan of the earlier run, or ""
     double calls = 0;           ///< calls that the earlier run's winners served
   } history;
   /// The first collective of several ranks. The ranks wait there for the set-up of the program.
-  struct FirstCall {
+  struct FirstWait {
     double waited = 0, awaited = 0;  ///< waits of all ranks; the part of them that was for `rank`
     long rank = -1;                  ///< the rank that the others waited for most
   } first_call;
@@ -39,7 +39,7 @@ struct Job {
   double rank_time() const { return covered > 0 ? covered : wall * ranks > 1 ? wall * ranks : 1; }
 };
 
-struct Histogram {
+struct HistogramFigures {
   std::vector<double> edges, counts;
   double mean = 0, max = 0;
   /// The edges of the bucket that holds a quantile.
@@ -53,7 +53,7 @@ struct Dispatch {
 };
 
 /// The choice of an algorithm for the calls of one size, and its reason.
-struct Decision {
+struct DecisionFigures {
   std::string algorithm, reason, predictor;
   double bytes = -1, calls = 0;  ///< `bytes` -1: any size
   std::optional<int> last_rank;  ///< rank that comes last in the forecast
@@ -62,15 +62,15 @@ struct Decision {
 };
 
 /// The calls that got their arrival pattern from one source.
-struct PatternSource {
+struct SourceFigures {
   std::string name;
   double calls = 0;
   std::optional<double> error;  ///< mean error of the pattern per rank, ns
 };
 
 /// One caller of a site, with all frames above it. `ranks` holds the longest awaited ranks only.
-struct Caller : Calls {
-  std::vector<Frame> frames;  ///< innermost first; empty: not known
+struct CallerFigures : CallFigures {
+  std::vector<NamedFrame> frames;  ///< innermost first; empty: not known
 };
 
 /// The figures of one row of ranks, for a map of all rows.
@@ -81,22 +81,22 @@ struct RankCell {
 
 /// A call site. Its `ranks` are of three kinds: rows that come last most often, those with the greatest mean offset,
 /// and those that others waited for most.
-struct Site : Calls {
+struct Site : CallFigures {
   std::string id;
-  std::size_t index = 0;      ///< index of the site in the file
-  std::vector<Frame> frames;  ///< innermost first; at least one
+  std::size_t index = 0;           ///< index of the site in the file
+  std::vector<NamedFrame> frames;  ///< innermost first; at least one
   Baseline baseline;
   double rank_calls = 0, rested = 0, divergent = 0;
   std::int64_t least_bytes = 0, most_bytes = 0;  ///< if `bytes` are known
-  Histogram elapsed, first_to_last, after_last_histogram;
+  HistogramFigures elapsed, first_to_last, after_last_histogram;
   std::vector<Dispatch> dispatch;
-  std::vector<Decision> decisions;
-  std::vector<PatternSource> sources;
-  std::vector<Caller> callers;
+  std::vector<DecisionFigures> decisions;
+  std::vector<SourceFigures> sources;
+  std::vector<CallerFigures> callers;
   std::vector<double> offsets_ns, stddevs_ns;  ///< figures of all rows, if the reader was asked for them
   std::vector<RankCell> cells;                 ///< figures of all rows, if the reader was asked for them
 
-  std::string place() const { return analysis::place(frames); }
+  std::string place() const { return analysis::place_of(frames); }
   /// The number of calls outside idle epochs, which the mean imbalance covers.
   double unrested() const { return calls - rested; }
   /// The time of all ranks in the calls, from arrival to exit.
@@ -111,4 +111,4 @@ struct Communicator {
   profiles::Share share;                                        ///< `waited` as a share of the time of all ranks
 };
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

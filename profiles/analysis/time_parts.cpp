@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <numeric>
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 std::array<TimePart, kTimeParts> time_parts() {
   std::array<TimePart, kTimeParts> out{};
   std::size_t n = 0;
   for (const TimeColumn& c : kTimeColumns)
-    if (c.value != &Times::collectives) out[n++] = {c.title, c.meaning};
+    if (c.value != &ProcessTimes::collectives) out[n++] = {c.title, c.meaning};
   out[n] = kWaits;
   out[n + 1] = kAfterLast;
   out[n + 2] = kOther;
@@ -23,7 +23,7 @@ std::array<double, kTimeParts> time_shares(const Figures& figures) {
   if (figures.wall <= 0) return out;
   std::size_t n = 0;
   for (const TimeColumn& c : kTimeColumns)
-    if (c.value != &Times::collectives) out[n++] = figures.times.*c.value;
+    if (c.value != &ProcessTimes::collectives) out[n++] = figures.times.*c.value;
   out[n] = std::min(figures.waited, figures.times.collectives);
   out[n + 1] = figures.times.collectives - out[n];
   const double known = std::accumulate(out.begin(), out.end(), 0.0);
@@ -32,4 +32,4 @@ std::array<double, kTimeParts> time_shares(const Figures& figures) {
   return out;
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

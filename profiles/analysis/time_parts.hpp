@@ -6,7 +6,7 @@
 
 #include "profiles/analysis/analysis.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 struct TimePart {
   std::string_view title, meaning;
@@ -23,4 +23,4 @@ std::array<TimePart, kTimeParts> time_parts();
 /// collectives.
 std::array<double, kTimeParts> time_shares(const Figures& figures);
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

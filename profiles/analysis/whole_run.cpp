@@ -2,17 +2,17 @@
 // Compares the shares of the parts of the ranks' times.
 #include "profiles/analysis/whole_run.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
-std::optional<LongerPart> longer_part(const std::vector<Rank>& ranks, const Rank& rank, double Times::*without,
-                                      double least) {
+std::optional<LongerPart> longer_part(const std::vector<RankFigures>& ranks, const RankFigures& rank,
+                                      double ProcessTimes::*without, double least) {
   if (rank.wall <= 0) return {};
   std::optional<LongerPart> found;
   for (std::size_t k = 0; k < std::size(kTimeColumns); ++k) {
     const auto part = kTimeColumns[k].value;
     if (part == without) continue;
     double others = 0, count = 0;
-    for (const Rank& other : ranks)
+    for (const RankFigures& other : ranks)
       if (&other != &rank && other.wall > 0) {
         others += other.times.*part / other.wall;
         ++count;
@@ -26,4 +26,4 @@ std::optional<LongerPart> longer_part(const std::vector<Rank>& ranks, const Rank
   return found;
 }
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

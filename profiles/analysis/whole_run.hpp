@@ -9,7 +9,7 @@
 
 #include "profiles/analysis/analysis.hpp"
 
-namespace latecomer::analysis {
+namespace latecomer::profiles::analysis {
 
 struct LongerPart {
   std::size_t part = 0;         ///< in kTimeColumns
@@ -19,7 +19,7 @@ struct LongerPart {
 /// The part of the rank's time whose share exceeds the mean share of the other ranks most, by at least `least`.
 /// `without`: a part to leave out. Empty: no part exceeds it so much, or the times of the rank or of all others are
 /// unknown.
-std::optional<LongerPart> longer_part(const std::vector<Rank>& ranks, const Rank& rank, double Times::*without,
-                                      double least);
+std::optional<LongerPart> longer_part(const std::vector<RankFigures>& ranks, const RankFigures& rank,
+                                      double ProcessTimes::*without, double least);
 
-}  // namespace latecomer::analysis
+}  // namespace latecomer::profiles::analysis

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// Bad usage that the option parser cannot detect. Ends the command with status 2.
 struct BadUsage : std::runtime_error {
@@ -19,4 +19,4 @@ struct CannotRead : BadUsage {
   std::string file;
 };
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

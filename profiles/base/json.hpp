@@ -15,7 +15,7 @@ namespace latecomer::profiles {
 /// The value of a JSON text. The message of an error names the line where it is known.
 core::Result<nlohmann::ordered_json> parse_json(std::string_view text);
 
-/// The text of a value. U+FFFD replaces what is not UTF-8 in its strings. Indentation as in nlohmann::json::dump().
+/// The text of a value. U+FFFD replaces invalid UTF-8 in its strings. Indentation as in nlohmann::json::dump().
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
 /// null: not known.

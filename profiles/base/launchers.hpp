@@ -51,14 +51,17 @@ inline constexpr Launcher kLaunchers[] = {
      "-ranks-per-proc -gpus-per-proc -output-from",
      "-env -genv", "-verbose", Launcher::Hands::pair, "-genv -env", false, "PMI_RANK", "PMI_SIZE"},
     {"openmpi", "Open MPI", "mpiexec.openmpi mpirun.openmpi mpirun mpiexec orterun prterun prun",
-     "libopen-rte libopen-pal libprrte", true, "-n -np -c",
+     "libopen-rte libopen-pal libprrte libpmix", true, "-n -np -c",
      "-H -host -hostfile -machinefile -default-hostfile -x -N -npernode -npersocket -map-by -bind-to -rank-by "
      "-rankfile -rf -cf -cartofile -cpu-set -cpu-list -slot-list -cpus-per-proc -cpus-per-rank -ppr -wd -wdir -path "
      "-prefix -am -tune -app -output-filename -preload-files -xterm -xml-file -stdin -max-restarts -max-vm-size "
      "-timeout -launch-agent -debugger -hnp -report-uri -report-pid -report-events -ompi-server -server-wait-time "
-     "-personality",
-     "-mca -gmca", "-quiet -verbose", Launcher::Hands::word, "-x", true, "OMPI_COMM_WORLD_RANK",
-     "OMPI_COMM_WORLD_SIZE"},
+     "-personality -add-host -add-hostfile -amca -arch -display -dvm -dvm-uri -file -forward-signals "
+     "-initial-errhandler -keepalive -memory-alloc-kinds -output -output-directory -pset -runtime-options -singleton "
+     "-spawn-timeout -stream-buffering -tmpdir -with-ft -mapby -rankby -bindto -rtos -activate -set-env -unset-env "
+     "-alloc-id -session-id",
+     "-mca -gmca -omca -gomca -prtemca -pmixmca -gpmixmca -append-env -prepend-env", "-quiet -verbose",
+     Launcher::Hands::word, "-x", true, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
     {"", "Slurm's srun", "srun", "", false, "-n --ntasks",
      "-A --account --acctg-freq --accel-bind -b --begin -B --extra-node-info --bb --bbf --bcast-exclude -c "
      "--cpus-per-task -C --constraint --cluster-constraint --comment --container --cores-per-socket --core-spec -S "

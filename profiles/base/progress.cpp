@@ -8,7 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 // A longer time lets a command seem to hang. A shorter one fills the terminal: a minute takes 30 lines now.
@@ -75,4 +75,4 @@ void take_interrupt() {
 
 bool interrupted() { return caught.load(std::memory_order_relaxed); }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -15,7 +15,7 @@ namespace CLI {
 class App;
 }
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// Prints one line every few seconds during its lifetime. A thread of its own prints, so a long step shows, too. Prints
 /// nothing unless stderr is a terminal or the user gave --patience, which also prints a final line.
@@ -58,4 +58,4 @@ class Progress {
 void take_interrupt();
 bool interrupted();
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -16,7 +16,7 @@ std::string RollCallOffer::text() const {
   return out;
 }
 
-std::optional<RollCallOffer> roll_call_offer(std::string_view text) {
+std::optional<RollCallOffer> parse_roll_call_offer(std::string_view text) {
   std::vector<std::string> parts(1);
   for (const char c : text.substr(0, 4096))
     if (c == '/') parts.emplace_back();
@@ -26,7 +26,7 @@ std::optional<RollCallOffer> roll_call_offer(std::string_view text) {
   return RollCallOffer{static_cast<int>(*port), parts[1], parts[2], {parts.begin() + 3, parts.end()}};
 }
 
-bool RollCallLines::read(int fd) {
+bool RollCallLines::read_bytes(int fd) {
   char bytes[kLongest];
   for (;;) {
     const ssize_t n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -38,7 +38,7 @@ bool RollCallLines::read(int fd) {
   }
 }
 
-std::optional<std::string> RollCallLines::next() {
+std::optional<std::string> RollCallLines::take_line() {
   const std::size_t end = text_.find('\n');
   if (end == std::string::npos) return {};
   std::string line = text_.substr(0, end);

@@ -29,7 +29,7 @@ struct RollCallOffer {
   std::string greeting() const { return "latecomer " + name; }
 };
 /// Without a value, the text is no offer.
-std::optional<RollCallOffer> roll_call_offer(std::string_view text);
+std::optional<RollCallOffer> parse_roll_call_offer(std::string_view text);
 
 /// Takes the bytes of a connection apart, line by line.
 class RollCallLines {
@@ -37,9 +37,9 @@ class RollCallLines {
   static constexpr std::size_t kLongest = 512;
 
   /// Reads what has come, without waiting. Returns false at the end, after an error and if a line is too long.
-  bool read(int fd);
+  bool read_bytes(int fd);
   /// The next line without its end, if it is complete.
-  std::optional<std::string> next();
+  std::optional<std::string> take_line();
 
  private:
   std::string text_;

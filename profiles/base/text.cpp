@@ -8,7 +8,7 @@
 
 #include "core/base/text.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 std::string human_time(double ns) {
   char text[32];
@@ -42,7 +42,7 @@ std::string human_bytes(double bytes) {
   return text;
 }
 
-std::string ranks_text(const std::vector<int>& ranks) {
+std::string numbers_text(const std::vector<int>& ranks) {
   std::string out;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     std::size_t last = i;
@@ -55,7 +55,7 @@ std::string ranks_text(const std::vector<int>& ranks) {
 }
 
 std::string ranks_named(const std::vector<int>& ranks) {
-  return (ranks.size() == 1 ? "rank " : "ranks ") + ranks_text(ranks);
+  return (ranks.size() == 1 ? "rank " : "ranks ") + numbers_text(ranks);
 }
 
 std::string shell_word(const std::string& word) {
@@ -83,4 +83,4 @@ std::string shown_path(const std::string& path) {
   return shell_word(!error && path.starts_with(here) ? path.substr(here.size()) : path);
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

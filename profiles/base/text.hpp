@@ -7,7 +7,7 @@
 
 #include "profiles/base/share.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// Formats 1234567 ns as "1.235 ms".
 std::string human_time(double ns);
@@ -22,7 +22,7 @@ std::string saving(double part, double whole);
 std::string human_bytes(double bytes);
 
 /// Ascending numbers as "0-2, 5".
-std::string ranks_text(const std::vector<int>& ranks);
+std::string numbers_text(const std::vector<int>& ranks);
 /// "rank 5", "ranks 0-2, 5".
 std::string ranks_named(const std::vector<int>& ranks);
 
@@ -32,4 +32,4 @@ std::string shell_word(const std::string& word);
 /// The same for a path, relative to the current folder if it lies in there.
 std::string shown_path(const std::string& path);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -10,8 +10,9 @@
 #include <memory>
 #include <optional>
 
+#include "core/agreement/agreement.hpp"
 #include "core/base/text.hpp"
-#include "core/learning/learner.hpp"
+#include "core/learning/samples.hpp"
 #include "core/select/by_call.hpp"
 #include "core/select/gain.hpp"
 #include "profiles/base/json.hpp"
@@ -24,7 +25,7 @@
 #include "profiles/render/network_text.hpp"
 #include "profiles/render/text_table.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct AdviseOptions {
@@ -33,7 +34,7 @@ struct AdviseOptions {
   bool json = false, foreground = false, force = false;
 };
 
-/// What the model says of a site.
+/// The forecasts of the model for a site.
 struct Advice {  // NOLINT(bugprone-exception-escape): the JSON library asserts in its move constructor
   const Site* site = nullptr;
   std::string algorithm = "native", reason;
@@ -45,7 +46,7 @@ struct Advice {  // NOLINT(bugprone-exception-escape): the JSON library asserts 
   bool background = false;
 };
 
-/// What the advice for all sites depends on.
+/// The input of the advice for all sites.
 struct Terms {
   core::Network network;
   core::Objective objective = core::Policy().objective;
@@ -111,7 +112,7 @@ core::Result<core::Forecast> forecast_of(const Site& site, int ranks) {
 /// The measured native calls of a site; nullptr: too few.
 const analysis::Dispatch* native_calls(const Site& site) {
   const auto native = std::ranges::find(site.dispatch, "native", &analysis::Dispatch::algorithm);
-  return native == site.dispatch.end() || native->calls < core::Learner::kEnough ? nullptr : &*native;
+  return native == site.dispatch.end() || native->calls < core::kEnoughMeasured ? nullptr : &*native;
 }
 
 /// The measured time of a native call in terms of the objective, in ns; -1 if too few calls were observed.
@@ -123,8 +124,8 @@ double native_measured(const Site& site, core::Objective objective) {
 
 /// Measured over modelled time of an algorithm at this site, where it ran.
 std::optional<double> own_error(const Site& site, std::string_view algorithm) {
-  const analysis::Decision* found = nullptr;
-  for (const analysis::Decision& d : site.decisions)
+  const analysis::DecisionFigures* found = nullptr;
+  for (const analysis::DecisionFigures& d : site.decisions)
     if (d.algorithm == algorithm && d.measured && d.predicted.value_or(0) > 0 && (!found || d.calls > found->calls))
       found = &d;
   return found ? std::optional(*found->measured / *found->predicted) : std::nullopt;
@@ -155,8 +156,8 @@ core::Result<core::Call> modelled_call(const Site& site) {
   if (core::is_irregular(*op))
     return core::Error{"a profile does not contain the sizes of the blocks; a rule with \"use\": \"auto\" learns them"};
   if (site.bytes.value_or(0) < 1) return core::Error{"the payload is empty or not known on all ranks"};
-  if (site.patterns < core::Learner::kEnough)
-    return core::Error{"fewer than " + std::to_string(core::Learner::kEnough) + " calls have records of all ranks"};
+  if (site.patterns < core::kEnoughMeasured)
+    return core::Error{"fewer than " + std::to_string(core::kEnoughMeasured) + " calls have records of all ranks"};
   core::Call call;
   call.op = *op;
   call.ranks = static_cast<int>(site.comm_size);
@@ -195,13 +196,15 @@ core::Candidates candidates_of(const core::Call& call, const core::Forecast& for
                                 core::kMostOffline);
 }
 
-bool has_all_ranks(const Site& site, const analysis::Job& job) { return static_cast<int>(site.comm_size) == job.ranks; }
+bool has_all_ranks(const Site& site, const analysis::ProfileJob& job) {
+  return static_cast<int>(site.comm_size) == job.ranks;
+}
 
 /// The gain of all calls that the rule serves. A rule by site waits for a plan: until the second boundary of its
 /// communicator at the earliest, and until the third as a rule. The site's communicator is taken for the only one of
 /// its size, and for MPI_COMM_WORLD if it has all ranks.
 core::Gain gain_of_all(const core::Gain& of_call, const Site& site, const Showing& of_size, bool planned,
-                       const analysis::Job& job) {
+                       const analysis::ProfileJob& job) {
   const auto served = [&](double before) {
     return site.unrested() * (planned ? std::max(0.0, 1 - before / std::max(1.0, of_size.all)) : 1);
   };
@@ -222,7 +225,8 @@ std::string time_range(const core::Gain& gain) {
   return least == most ? most : least + " to " + most;
 }
 
-Advice advise_site(const ShowingBySize& showing, const Site& site, const analysis::Job& job, const Terms& terms) {
+Advice advise_site(const ShowingBySize& showing, const Site& site, const analysis::ProfileJob& job,
+                   const Terms& terms) {
   const core::Objective objective = terms.objective;
   const bool foreground = terms.foreground;
   Advice out;
@@ -479,4 +483,4 @@ Examples:
   command->callback([o, &action] { action = [o] { return advise(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

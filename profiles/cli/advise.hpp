@@ -7,7 +7,7 @@
 
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 struct Advised {
   std::string algorithm;
@@ -18,4 +18,4 @@ struct Advised {
 /// `profile`: from load_profile() with Keep::offsets.
 std::map<std::string, Advised> advised_algorithms(const Profile& profile);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -8,7 +8,7 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 int list(const std::string& op, bool json) {
@@ -65,4 +65,4 @@ Examples:
   command->callback([op, json, &action] { action = [op, json] { return list(*op, *json); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -14,7 +14,7 @@
 
 #include "profiles/cli/commands.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 /// The begin of a file, or "". Derived: the mark of each kind is within the first lines. The start of a job follows its
@@ -75,4 +75,4 @@ void AnswerFile::add_force(CLI::App& command, bool& force) {
   command.add_flag("--force", force, "Replace the file to write, even if latecomer did not write it.");
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -9,9 +9,9 @@
 
 #include "profiles/record/files.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
-/// What a command writes, and the text near its begin by which latecomer knows its own file again.
+/// The kind of a file that a command writes, and the text near its begin by which latecomer recognises it.
 struct AnswerKind {
   std::string_view name, mark;
 };
@@ -46,4 +46,4 @@ class AnswerFile {
   std::string path_;
 };
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

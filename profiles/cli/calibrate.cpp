@@ -6,7 +6,7 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/launch.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct CalibrateOptions {
@@ -41,7 +41,7 @@ int calibrate(const CalibrateOptions& o, bool ranks_given) {
   launch.words.push_back(helper);
   // With fewer cores than ranks on one machine, a waiting rank must yield its core.
   if (static_cast<unsigned>(ranks) > std::thread::hardware_concurrency()) launch.words.emplace_back("yield");
-  return start(launch);
+  return start_launcher(launch);
 }
 
 }  // namespace
@@ -73,4 +73,4 @@ Example: between two hosts, one rank on each
   command->callback([o, ranks, &action] { action = [o, ranks] { return calibrate(*o, ranks->count() > 0); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

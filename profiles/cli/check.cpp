@@ -15,7 +15,7 @@
 #include "profiles/cli/policy_text.hpp"
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 /// Whether a note is about a rule that no call of any job can follow.
@@ -36,7 +36,7 @@ std::string history_problem(const std::string& path) {
   }
 }
 
-int check(const std::string& named, bool json) {
+int check_file(const std::string& named, bool json) {
   const std::string given = named.empty() ? configuration_path() : named;
   if (given.empty())
     throw BadUsage(std::string("check: give a policy FILE, or --schema; without them it checks ") +
@@ -99,9 +99,9 @@ Examples:
   command->callback([o, &action] {
     action = [o] {
       if (o->schema) return std::fputs(core::policy_schema().c_str(), stdout) < 0 ? 2 : 0;
-      return check(o->file, o->json);
+      return check_file(o->file, o->json);
     };
   });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -10,7 +10,7 @@
 
 #include "profiles/base/errors.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 /// Runs the chosen sub-command and returns the exit status.
 using Action = std::function<int()>;
@@ -33,4 +33,4 @@ std::vector<std::string> separate_command(CLI::App& app, std::vector<std::string
 /// The option --mpi of `run` and `calibrate`.
 void add_mpi_option(CLI::App& command, std::string& mpi);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -11,7 +11,7 @@
 #include "core/trees/distributions.hpp"
 #include "profiles/cli/commands.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 core::Collective collective_named(const std::string& name) {
   if (const auto found = core::find_collective(name)) return *found;
@@ -69,4 +69,4 @@ timespec in_timespec(double seconds) {
   return {static_cast<time_t>(whole), static_cast<long>(1e9 * (seconds - whole))};
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -10,7 +10,7 @@
 #include "core/algorithms/algorithm.hpp"
 #include "profiles/base/text.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 /// The collective of that name. Throws BadUsage with the nearest name if it does not exist.
 core::Collective collective_named(const std::string& name);
@@ -29,4 +29,4 @@ bool site_matches(const std::string& id, const std::string& place, const std::st
 /// Seconds, at least 0, as the kernel takes them.
 timespec in_timespec(double seconds);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

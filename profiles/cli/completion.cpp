@@ -9,17 +9,17 @@
 #include "core/network/network.hpp"
 #include "profiles/cli/commands.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 /// A command line to complete, such as "report" or "plan tree".
-struct Line {
+struct CompletionLine {
   std::string words;
   const CLI::App* app;
 };
 
-std::vector<Line> lines_of(const CLI::App& app, const std::string& before) {
-  std::vector<Line> out;
+std::vector<CompletionLine> lines_of(const CLI::App& app, const std::string& before) {
+  std::vector<CompletionLine> out;
   for (const CLI::App* sub : app.get_subcommands(nullptr)) {
     const std::string words = before.empty() ? sub->get_name() : before + " " + sub->get_name();
     out.push_back({words, sub});
@@ -64,7 +64,7 @@ std::map<std::string, std::string> known_values() {
 std::string bash(const CLI::App& app) {
   std::string lines, words, values, choices = "    '') choices='" + subcommands(app) + " --help --version' ;;\n";
   for (const auto& [name, list] : known_values()) values += "    --" + name + ") choices='" + list + "' ;;\n";
-  for (const Line& line : lines_of(app, "")) {
+  for (const CompletionLine& line : lines_of(app, "")) {
     lines += (lines.empty() ? "'" : " | '") + line.words + "'";
     std::string names = subcommands(*line.app);
     for (const CLI::Option* option : named_options(*line.app))
@@ -113,7 +113,7 @@ std::string zsh(const CLI::App& app) {
       out += " '" + described(sub->get_name()) + ":" + described(sub->get_description()) + "'";
     return out;
   };
-  for (const Line& line : lines_of(app, "")) {
+  for (const CompletionLine& line : lines_of(app, "")) {
     cases += "    '" + line.words + "') ";
     if (!line.app->get_subcommands(nullptr).empty()) {
       cases += "local -a below=(" + menu(*line.app) + "); _describe command below ;;\n";
@@ -132,7 +132,7 @@ std::string zsh(const CLI::App& app) {
     cases += line.words == "run" || line.words == "calibrate" ? " '*::program:_normal' ;;\n" : " '*:file:_files' ;;\n";
   }
   std::string lines;
-  for (const Line& line : lines_of(app, "")) lines += (lines.empty() ? "'" : " | '") + line.words + "'";
+  for (const CompletionLine& line : lines_of(app, "")) lines += (lines.empty() ? "'" : " | '") + line.words + "'";
   return "#compdef latecomer\n# Completion of latecomer for zsh, written by `latecomer completion zsh`.\n"
          "_latecomer() {\n"
          "  local line= word\n"
@@ -174,4 +174,4 @@ void add_completion(CLI::App& app, Action& action) {
   });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

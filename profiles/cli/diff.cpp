@@ -13,7 +13,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct DiffOptions {
@@ -25,7 +25,7 @@ struct DiffOptions {
 /// Identifies the same place in two builds of a program, whose site ids differ.
 std::string likeness(const Site& site) {
   std::string out = site.op + " " + std::to_string(static_cast<long>(site.comm_size));
-  for (const analysis::Frame& frame : site.frames) out += " < " + place(frame);
+  for (const analysis::NamedFrame& frame : site.frames) out += " < " + place_of(frame);
   return out;
 }
 
@@ -74,30 +74,30 @@ std::vector<Pair> match(const Profile& a, const Profile& b) {
 }
 
 /// A figure before and after; empty: its side is missing.
-struct Compared {
+struct ComparedFigure {
   std::optional<double> before, after;
   std::optional<double> ratio() const {
     return before && after && *before > 0 ? std::optional(*after / *before) : std::nullopt;
   }
 };
 
-struct Row {
+struct DiffRow {
   const Pair* pair = nullptr;
-  Compared elapsed, after_last, first_to_last;
-  Compared predicted;  ///< of native, and of the algorithm that most calls of the second run got
+  ComparedFigure elapsed, after_last, first_to_last;
+  ComparedFigure predicted;  ///< of native, and of the algorithm that most calls of the second run got
 };
 
-Row row_of(const Pair& p) {
-  const auto of = [&](analysis::Histogram Site::*histogram) {
-    Compared out;
+DiffRow row_of(const Pair& p) {
+  const auto of = [&](analysis::HistogramFigures Site::*histogram) {
+    ComparedFigure out;
     if (p.before) out.before = (p.before->*histogram).mean;
     if (p.after) out.after = (p.after->*histogram).mean;
     return out;
   };
-  Row out{&p, of(&Site::elapsed), of(&Site::after_last_histogram), of(&Site::first_to_last), {}};
+  DiffRow out{&p, of(&Site::elapsed), of(&Site::after_last_histogram), of(&Site::first_to_last), {}};
   double most = 0;
   if (p.after)
-    for (const analysis::Decision& d : p.after->decisions)
+    for (const analysis::DecisionFigures& d : p.after->decisions)
       if (d.predicted && d.calls > most) {
         most = d.calls;
         out.predicted = {d.native_predicted, d.predicted};
@@ -105,7 +105,7 @@ Row row_of(const Pair& p) {
   return out;
 }
 
-Json json_of(const Row& row) {
+Json json_of(const DiffRow& row) {
   const Pair& p = *row.pair;
   const Site& s = p.either();
   const auto sides = [&](auto value) {
@@ -113,7 +113,7 @@ Json json_of(const Row& row) {
                 {"after", p.after ? Json(value(*p.after)) : Json(nullptr)}};
   };
   const auto known = [](const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); };
-  const auto figures = [&](const Compared& c) {
+  const auto figures = [&](const ComparedFigure& c) {
     return Json{{"before", known(c.before)}, {"after", known(c.after)}, {"ratio", known(c.ratio())}};
   };
   return {{"id", s.id},
@@ -129,7 +129,7 @@ Json json_of(const Row& row) {
           {"change_ns", p.change()}};
 }
 
-std::string cell(const Compared& c) {
+std::string cell(const ComparedFigure& c) {
   if (!c.before) return "- > " + human_time(*c.after);
   if (!c.after) return human_time(*c.before) + " > -";
   std::string out = human_time(*c.before) + " > " + human_time(*c.after);
@@ -148,7 +148,7 @@ bool ran_alike(const Profile& a, const Profile& b, const std::vector<Pair>& pair
          });
 }
 
-void print_row(const Row& row) {
+void print_row(const DiffRow& row) {
   const Pair& p = *row.pair;
   const Site& s = p.either();
   const auto count = [](const Site* site) { return site ? std::to_string(static_cast<long>(site->calls)) : "-"; };
@@ -163,7 +163,7 @@ void print_row(const Row& row) {
               cell(row.after_last).c_str(), cell(row.first_to_last).c_str(), where.c_str());
 }
 
-void print_text(const Profile& a, const Profile& b, const std::vector<Row>& rows, bool alike) {
+void print_text(const Profile& a, const Profile& b, const std::vector<DiffRow>& rows, bool alike) {
   const double before = a.job.wall / 1e9, after = b.job.wall / 1e9;
   if (alike)
     std::printf(
@@ -183,7 +183,7 @@ void print_text(const Profile& a, const Profile& b, const std::vector<Row>& rows
   }
   std::printf("%-12s %5s %13s  %-34s %-34s %-34s %s\n", "collective", "ranks", "calls", "elapsed, mean",
               "after last, mean", "first to last arrival, mean", "called from");
-  for (const Row& row : rows) print_row(row);
+  for (const DiffRow& row : rows) print_row(row);
   std::printf(
       "\nSites are sorted by change of time spent, largest first. Ignore changes that two runs\n"
       "of the same program show, too.\n");
@@ -193,7 +193,7 @@ int diff(const DiffOptions& o) {
   const Wanted wanted{.patience = o.patience, .names = true};
   const Profile a = load_profile(o.before, wanted), b = load_profile(o.after, wanted);
   const std::vector<Pair> pairs = match(a, b);
-  std::vector<Row> rows;
+  std::vector<DiffRow> rows;
   for (const Pair& p : pairs)
     if (o.site.empty() || site_matches(p.either().id, p.either().place(), o.site)) rows.push_back(row_of(p));
   if (!o.site.empty() && rows.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
@@ -202,7 +202,7 @@ int diff(const DiffOptions& o) {
     return 0;
   }
   Json sites = Json::array();
-  for (const Row& row : rows) sites.push_back(json_of(row));
+  for (const DiffRow& row : rows) sites.push_back(json_of(row));
   const double before = a.job.wall / 1e9, after = b.job.wall / 1e9;
   const Json out = {
       {"wall_time_s",
@@ -240,4 +240,4 @@ Example:
   command->callback([o, &action] { action = [o] { return diff(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

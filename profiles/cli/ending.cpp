@@ -14,7 +14,7 @@
 #include "profiles/render/text_table.hpp"
 #include "profiles/render/verdict.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 /// Of the verdict: the share of waiting, the worst site and its cause.
@@ -26,7 +26,7 @@ constexpr std::chrono::seconds kLongest{10};
 constexpr const char* kMark = "latecomer: ";
 
 /// The text as lines of at most kLineWidth characters, each with the mark.
-void say(const std::string& text) {
+void print_sentence(const std::string& text) {
   std::istringstream lines(paragraph(text, kLineWidth - std::strlen(kMark)));
   for (std::string line; std::getline(lines, line);) std::cerr << kMark << line << "\n";
 }
@@ -65,7 +65,7 @@ std::string say_verdict(const std::string& profile) {
   std::istringstream lines(text);
   std::string next, sentence;
   std::getline(lines, next);
-  while (std::getline(lines, sentence)) say(sentence);
+  while (std::getline(lines, sentence)) print_sentence(sentence);
   return next;
 }
 
@@ -104,4 +104,4 @@ void say_end(const Output& output, const Ended& ended, const std::string& progra
   }
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

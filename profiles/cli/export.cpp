@@ -11,7 +11,7 @@
 #include "profiles/render/perfetto.hpp"
 #include "profiles/symbols/names.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct ExportOptions {
@@ -65,4 +65,4 @@ Example:
   command->callback([o, &action] { action = [o] { return export_(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -97,4 +97,4 @@ void Helper::check() {
   if (ended < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) throw Abandoned{""};
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

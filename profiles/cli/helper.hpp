@@ -14,7 +14,7 @@
 #include "profiles/base/descriptor.hpp"
 #include "profiles/record/files.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 /// Blocks the signals that would end this process, so that it can tidy up first. Forgets those that came at its end.
 class BlockedSignals {
@@ -35,7 +35,7 @@ class Helper {
   struct Abandoned {
     const char* why;  ///< "" if the user can do nothing about it
   };
-  /// What the child does: it passes its text on. The text is complete unless it throws.
+  /// The work of the child: it passes its text on. The text is complete unless the work throws.
   using Work = std::function<void(const profiles::Sink&)>;
 
   /// Starts the child. Throws Abandoned if it cannot, or, later, if the child takes longer than `longest`.
@@ -58,4 +58,4 @@ class Helper {
   pid_t pid_ = -1;
 };
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer info`: which MPI libraries this installation works with, and what it does with a program.
+// `latecomer info`: the MPI libraries that this installation works with, and its support for one program.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/launch.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 /// The first line of the text with which an MPI library names itself, or "". A child asks: the library may start
@@ -88,9 +88,10 @@ int say_program(const std::string& program) {
   line("launcher", launcher.empty() ? title(needs.mpi) + "'s launcher is not in PATH; under srun none is needed"
                                     : find_in_path(launcher));
   std::string not_observed;
-  if (!version.empty() && !known)
-    not_observed =
-        "latecomer knows MPICH 4 and Open MPI 4; latecomer run --mpi names the one whose binary interface it has";
+  if (needs.abi) not_observed = "this version of latecomer has no family for " + std::string(profiles::kAbi.title);
+  else if (!version.empty() && !known)
+    not_observed = "latecomer needs " + std::string(profiles::kKnownVersions) +
+                   "; latecomer run --mpi names the family whose binary interface this library has";
   else if (family.empty()) not_observed = "this installation was built without " + title(needs.mpi);
   if (!not_observed.empty()) {
     line("observed", "no: " + not_observed);
@@ -118,4 +119,4 @@ Example:
   });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -28,7 +28,7 @@
 #include "profiles/cli/roll_call.hpp"
 #include "profiles/cli/watch.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -149,7 +149,7 @@ std::string program_of_mpi(const Words& words) {
   return found == words.end() ? "" : *found;
 }
 
-/// What a command begins with, behind commands that only start the next one.
+/// The first word of a command, behind commands that only start the next one.
 struct Beginning {
   enum class Is { options, launcher, program, other } is = Is::other;
   std::size_t at = 0;
@@ -170,19 +170,25 @@ Beginning beginning_of(const Words& words) {
 
 Needs needs_of(const std::string& program) {
   Needs out;
+  bool open_mpi_beneath = false;
   for (const std::string& line : loaded_libraries(find_in_path(program))) {
     const std::string name = line.substr(0, line.find_first_of(" \n"));
-    const bool open_mpi = name.starts_with("libmpi.so.40"),
-               mpich = name.starts_with("libmpich.so") || name == "libmpi.so.12";
-    if (open_mpi || mpich) {
+    const bool abi = name.starts_with("libmpi_abi"), open_mpi = name.starts_with("libmpi.so.40"),
+               mpich = name.starts_with("libmpich.so") || name == "libmpi.so.12" ||
+                       (name.starts_with("libmpi_") && name.ends_with(".so.12"));  // of Cray
+    open_mpi_beneath = open_mpi_beneath || name.starts_with("libopen-pal") || name.starts_with("libopen_mpi");
+    if (abi || (!out.abi && (open_mpi || mpich))) {
+      out.abi = abi;
       out.library = name;
       out.mpi = open_mpi ? "openmpi" : "mpich";
       if (const auto at = line.find("=> "); at != std::string::npos)
         out.path = line.substr(at + 3, line.find(" (", at) - at - 3);
-    } else if (name.starts_with("libmpi_") || name.starts_with("libmpichfort") || name.starts_with("libmpichcxx")) {
+    } else if (name.starts_with("libmpi_") || name.starts_with("libmpifort") || name.starts_with("libmpichfort") ||
+               name.starts_with("libmpichcxx")) {
       out.bindings.push_back(name);
     }
   }
+  if (out.abi && open_mpi_beneath) out.mpi = "openmpi";
   return out;
 }
 
@@ -316,7 +322,7 @@ int ranks_in(const Launch& launch) {
   return 0;
 }
 
-int start(const Launch& launch) {
+int start_launcher(const Launch& launch) {
   Words words = launch.words;
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
@@ -350,7 +356,7 @@ Ended run_and_wait(const Launch& launch, JobWatch* watch, RollCall* roll_call) {
     if (getppid() != self) _exit(2);
     sigaction(SIGCHLD, &for_children, nullptr);
     sigprocmask(SIG_SETMASK, &before, nullptr);
-    _exit(start(launch));
+    _exit(start_launcher(launch));
   }
   Ended out;
   if (child < 0) {
@@ -380,4 +386,4 @@ Ended run_and_wait(const Launch& launch, JobWatch* watch, RollCall* roll_call) {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

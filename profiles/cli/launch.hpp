@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starts MPI programs: finds the launcher and the files of this installation, and separates the program from the
-// launcher's options. What differs between launchers is in profiles/base/launchers.hpp.
+// launcher's options. The differences between launchers are in profiles/base/launchers.hpp.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 #include "profiles/base/launchers.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 /// The path of an executable in PATH, or `name` itself if it contains a slash and is executable; "" otherwise.
 std::string find_in_path(const std::string& name);
@@ -21,9 +21,10 @@ std::string find_beside(const std::vector<std::string>& relative);
 
 /// The MPI library that a program needs.
 struct Needs {
-  std::string library;                ///< its file's name; "": none, as of a script or a program that loads MPI later
+  std::string library;                ///< its file name; "": none, as in a script or a program that loads MPI later
   std::string path;                   ///< as the dynamic linker finds it
-  std::string_view mpi;               ///< its family
+  std::string_view mpi;               ///< its family; beneath the standard ABI, that of its launcher
+  bool abi = false;                   ///< it has the standard ABI
   std::vector<std::string> bindings;  ///< names of the libraries of its other bindings
 };
 Needs needs_of(const std::string& program);
@@ -66,7 +67,7 @@ std::size_t behind_options(const std::vector<std::string>& words, std::size_t at
 void preload(Launch& launch, const std::string& library);
 
 /// Replaces this process by the command, which PATH finds, by its name as the user wrote it. Returns 2 on failure.
-int start(const Launch& launch);
+int start_launcher(const Launch& launch);
 
 /// The end of the command.
 struct Ended {
@@ -85,4 +86,4 @@ Ended run_and_wait(const Launch& launch, JobWatch* watch, RollCall* roll_call);
 /// Whether `word` is an option of a launcher that an MPI user may write first, such as `-n`, `-np` or `-ppn`.
 bool is_launcher_option(const std::string& word);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

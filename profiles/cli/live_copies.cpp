@@ -15,7 +15,7 @@
 #include "profiles/record/files.hpp"
 #include "profiles/record/job_size.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -128,4 +128,4 @@ std::vector<LiveRank> read_live_copies(const std::string& folder, bool last_stat
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -9,7 +9,7 @@
 #include "core/base/result.hpp"
 #include "profiles/cli/live_ranks.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 /// Writes a file that replaces `path`. `ranks`: of one host and one job, not empty; at most kMostCopied are written.
 core::Result<bool> write_live_copy(const std::string& path, const std::vector<LiveRank>& ranks);
@@ -24,6 +24,6 @@ inline constexpr std::size_t kMostCopied = 4096;
 inline constexpr std::size_t kMostFramesCopied = 1024;
 
 /// A frame without a name.
-analysis::Frame live_frame(const std::string& module, std::uint64_t offset);
+analysis::NamedFrame live_frame(const std::string& module, std::uint64_t offset);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -22,7 +22,7 @@
 #include "profiles/record/live.hpp"
 #include "profiles/symbols/names.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 std::int64_t monotonic_ns() {
@@ -92,8 +92,8 @@ void sort_by_rank(std::vector<LiveRank>& ranks) {
 
 }  // namespace
 
-analysis::Frame live_frame(const std::string& module, std::uint64_t offset) {
-  analysis::Frame frame;
+analysis::NamedFrame live_frame(const std::string& module, std::uint64_t offset) {
+  analysis::NamedFrame frame;
   frame.module = module;
   frame.offset = core::hexadecimal(offset);
   return frame;
@@ -220,4 +220,4 @@ std::string live_job(const std::string& named) {
   return jobs.front();
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

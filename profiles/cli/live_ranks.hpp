@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The present state of a job's ranks: read from shared memory of this host, or from the copies that `latecomer relay`
-// writes on other hosts. This file must not judge what it reads.
+// writes on other hosts. This file must not judge the states that it reads.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 #include "profiles/analysis/live_rank.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 using analysis::LiveRank;
 using analysis::LiveState;
@@ -49,4 +49,4 @@ LiveState with_places(std::vector<LiveRank> ranks);
 /// not clear which job is meant.
 std::string live_job(const std::string& named);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

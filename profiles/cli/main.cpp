@@ -38,9 +38,10 @@ std::string option_meant(CLI::App& command, const std::vector<std::string>& word
   return "";
 }
 
-/// Of a profile that cannot be read: what its job has left, and the command that shows it. "": nothing.
+/// For a profile that cannot be read: the files that its job has left, and the command that shows them. "": no files.
 std::string job_of(const std::string& profile) {
-  using namespace latecomer::cli;
+  using namespace latecomer::profiles;
+  using namespace latecomer::profiles::cli;
   if (access((profile + ".parts").c_str(), F_OK) != 0) return "";
   const std::string self = shell_word(profile);
   if (std::ranges::any_of(live_ranks(live_job(profile)), [](const LiveRank& r) { return r.state != 'X'; }))
@@ -52,7 +53,7 @@ std::string job_of(const std::string& profile) {
 }  // namespace
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): without memory it may end as it likes
-  using namespace latecomer;
+  using namespace latecomer::profiles;
   CLI::App app{"latecomer: show which ranks the collectives of an MPI program wait for, and shorten the wait",
                "latecomer"};
   app.require_subcommand(1);
@@ -76,8 +77,8 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): without
     return 2;
   }
   if (words.front()[0] != '-' && std::find(std::begin(kNames), std::end(kNames), words.front()) == std::end(kNames)) {
-    std::cerr << "latecomer: unknown command '" << words.front() << "'" << core::suggestion(words.front(), kNames)
-              << "\n";
+    std::cerr << "latecomer: unknown command '" << words.front() << "'"
+              << latecomer::core::suggestion(words.front(), kNames) << "\n";
     return 2;
   }
   words = cli::separate_command(app, std::move(words));
@@ -85,8 +86,8 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): without
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     try {
       return action();
-    } catch (const cli::CannotRead& e) {
-      throw cli::BadUsage(e.what() + job_of(e.file));
+    } catch (const CannotRead& e) {
+      throw BadUsage(e.what() + job_of(e.file));
     }
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);
@@ -97,7 +98,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): without
     std::cerr << "latecomer" << (meant.empty() ? ": " + std::string(e.what()) : meant) << " (see latecomer" << path
               << " --help)\n";
     return 2;
-  } catch (const cli::BadUsage& e) {
+  } catch (const BadUsage& e) {
     std::cerr << "latecomer: " << e.what() << "\n";
     return 2;
   } catch (const std::exception& e) {

@@ -14,7 +14,7 @@
 #include "profiles/format/reader.hpp"
 #include "profiles/symbols/names.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 /// A user waits for the prompt. Longer work is left to the report, whose user waits for the names.
@@ -53,4 +53,4 @@ void name_profile(const std::string& path, bool quiet) {
   }
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

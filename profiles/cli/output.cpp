@@ -21,12 +21,12 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/record/claim.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kGlob[] = "*?[]\\";  // what a pattern of glob() gives a meaning
+constexpr char kGlob[] = "*?[]\\";  // the special characters of a pattern of glob()
 
 /// With a backslash before each character of `special`.
 std::string escaped(const std::string& text, const std::string& special) {
@@ -147,4 +147,4 @@ bool Output::began() const {
   });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 /// This process knows `%j` and `%u` of the form. Only rank 0 knows `%p` and `%h`, so rank 0 claims names with these,
 /// and a pattern finds the files.
@@ -38,11 +38,11 @@ class Output {
 
   std::string job_, form_;
   std::string for_ranks_;  ///< as LATECOMER_OUTPUT
-  std::string pattern_;    ///< "*" for what rank 0 fills in
+  std::string pattern_;    ///< "*" for the parts that rank 0 fills in
   std::string here_;       ///< the name, if rank 0 fills in nothing
   std::string aside_;      ///< snapshots of an earlier job that this one replaces
   std::uint64_t key_ = 0;  ///< of the job
   bool claimed_ = false, lost_ = false;
 };
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

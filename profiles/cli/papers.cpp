@@ -11,7 +11,7 @@
 #include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 using profiles::papers::Cell;
@@ -153,4 +153,4 @@ Examples:
   command->callback([o, &action] { action = [o] { return papers(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

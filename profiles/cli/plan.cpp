@@ -16,7 +16,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/papers/generators/generators.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct ClairvoyantOptions {
@@ -45,7 +45,7 @@ int clairvoyant(const ClairvoyantOptions& o) {
   problem.root = o.root;
   problem.round_ns = *round;
   problem.arrivals = arrivals->arrivals();
-  // What is timed is the generation: messages are counted, not kept.
+  // The time is that of the generation: messages are counted, not kept.
   std::vector<Message> messages;
   std::int64_t count = 0;
   Progress progress("planning, rounds", 0, o.patience);
@@ -60,7 +60,7 @@ int clairvoyant(const ClairvoyantOptions& o) {
       *known->generate);
   const auto spent = std::chrono::nanoseconds(std::chrono::steady_clock::now() - before).count();
   if (!wrong.empty()) throw BadUsage("plan clairvoyant: " + wrong);
-  sort(messages);
+  sort_messages(messages);
   if (o.json) {
     nlohmann::ordered_json out{{"messages", nlohmann::ordered_json::array()}, {"generation_ns", spent}};
     for (const Message& m : messages) out["messages"].push_back({m.round, m.src, m.dst, m.segment});
@@ -248,4 +248,4 @@ Example:
   trees->callback([t, trees, &action] { action = [t, trees] { return tree(*t, *trees); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -9,7 +9,7 @@
 #include "core/policy/policy.hpp"
 #include "profiles/cli/commands.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -53,4 +53,4 @@ std::string configuration_path() {
   return fs::exists(core::kConfiguration, error) ? core::kConfiguration : "";
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 struct PolicyText {
   std::string name;  ///< for messages
@@ -21,4 +21,4 @@ PolicyText policy_text(const std::string& verb, const std::string& given);
 /// The path of the configuration of the site, or "" if there is no such file.
 std::string configuration_path();
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

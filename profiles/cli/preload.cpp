@@ -9,7 +9,7 @@
 
 #include "profiles/cli/launch.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 using profiles::has_word;
@@ -21,10 +21,10 @@ constexpr const char* kSlurmList = "SLURM_EXPORT_ENV";
 // Open MPI takes either such a list or -x.
 constexpr const char *kOpenMpiList = "mca_base_env_list", *kOpenMpiListVariable = "OMPI_MCA_mca_base_env_list";
 
-/// What the ranks get.
+/// The environment of the ranks.
 struct Variables {
   std::string library;  ///< of latecomer
-  std::string preload;  ///< the same, and what this process preloads
+  std::string preload;  ///< the same, and the libraries that this process preloads
   Words names;          ///< of the LATECOMER_* variables in this process's environment
   bool listed = false;  ///< the user has a list of Open MPI
 };
@@ -122,4 +122,4 @@ void preload(Launch& launch, const std::string& library) {
   }
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

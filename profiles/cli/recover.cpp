@@ -22,7 +22,7 @@
 #include "profiles/record/spool.hpp"
 #include "profiles/symbols/names.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -182,4 +182,4 @@ Example: after a job was killed
   command->callback([o, &action] { action = [o] { return recover(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

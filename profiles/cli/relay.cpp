@@ -19,7 +19,7 @@
 #include "profiles/record/claim.hpp"
 #include "profiles/record/files.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct RelayOptions {
@@ -155,4 +155,4 @@ Examples: on this host, under Slurm, and with MPICH's launcher
   command->callback([o, &action] { action = [o] { return relay(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -30,7 +30,7 @@
 #include "profiles/render/verdict.hpp"
 #include "profiles/symbols/names.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct ReportOptions {
@@ -55,7 +55,7 @@ constexpr SortKey kSortKeys[] = {
     {"bytes", [](const Site& s) { return s.bytes.value_or(0); }},
 };
 
-void bars(const char* title, const analysis::Histogram& histogram) {
+void bars(const char* title, const analysis::HistogramFigures& histogram) {
   const std::vector<double>&counts = histogram.counts, &edges = histogram.edges;
   const double most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
   if (most == 0) return;
@@ -71,7 +71,7 @@ void bars(const char* title, const analysis::Histogram& histogram) {
 }
 
 /// Whether the modelled time of native is close enough to the measured time for the model to describe this machine.
-bool native_is_forecast(const analysis::Decision& d) {
+bool native_is_forecast(const analysis::DecisionFigures& d) {
   return !d.native_predicted || !d.native_measured || core::is_forecast(*d.native_predicted, *d.native_measured);
 }
 
@@ -79,7 +79,7 @@ bool native_is_forecast(const analysis::Decision& d) {
 void print_callers(const Site& site, const std::vector<analysis::CallerNode>& callers, int level) {
   const auto share = [&](double part, double whole) { return percent(part, whole, "-"); };
   for (std::size_t i = 0; i < callers.size(); ++i) {
-    const analysis::Calls& f = callers[i].figures;
+    const analysis::CallFigures& f = callers[i].figures;
     if (i == analysis::kMostCallers) {
       std::printf("      %17s%*s%zu more callers\n", "", 2 * level, "", callers.size() - i);
       return;
@@ -108,7 +108,7 @@ void print_sources(const Site& site) {
       {"edge", "the program's edge calls"}, {"history", "earlier calls"}, {"none", "nothing yet"}};
   std::string text;
   for (const auto& [name, words] : kSources)
-    for (const analysis::PatternSource& source : site.sources)
+    for (const analysis::SourceFigures& source : site.sources)
       if (source.name == name)
         text += (text.empty() ? "" : "; ") + std::string(words) + " in " +
                 std::to_string(static_cast<long>(source.calls)) +
@@ -116,7 +116,7 @@ void print_sources(const Site& site) {
   if (!site.sources.empty()) std::printf("    arrival pattern from %s\n", text.c_str());
 }
 
-void print_decision(const analysis::Decision& d) {
+void print_decision(const analysis::DecisionFigures& d) {
   const auto time_or = [](const std::optional<double>& ns) { return ns ? human_time(*ns) : std::string("-"); };
   const std::string bytes = d.bytes < 0 ? "any size" : std::to_string(static_cast<long>(d.bytes)) + " B";
   std::printf("    %s x %.0f: %s%s%s\n", bytes.c_str(), d.calls, d.algorithm.c_str(),
@@ -135,7 +135,7 @@ void print_ways(const Site& site) {
   if (site.frames.size() > 1) {
     std::printf("    called by");
     for (std::size_t i = 1; i < site.frames.size(); ++i)
-      std::printf("%s %s", i > 1 ? "," : "", place(site.frames[i]).c_str());
+      std::printf("%s %s", i > 1 ? "," : "", place_of(site.frames[i]).c_str());
     std::printf("\n");
   }
   if (const auto callers = analysis::callers_of(site); !callers.empty()) {
@@ -163,7 +163,7 @@ void print_site(const Site& site) {
     std::printf("    %-20s %8.0f calls, elapsed %s, after the last arrival %s\n", d.algorithm.c_str(), d.calls,
                 human_time(d.elapsed).c_str(), human_time(d.after_last).c_str());
   print_sources(site);
-  for (const analysis::Decision& d : site.decisions) print_decision(d);
+  for (const analysis::DecisionFigures& d : site.decisions) print_decision(d);
   print_ways(site);
 }
 
@@ -174,7 +174,7 @@ void name_and_share(WholeProfile& whole, const Profile& profile) {
     for (std::size_t i = 0; i < named.frames.size(); ++i) site["frames"][i] = frame_json(named.frames[i]);
     for (std::size_t i = 0; i < named.callers.size(); ++i) {
       Json& caller = site["callers"][i];
-      const analysis::Caller& from = named.callers[i];
+      const analysis::CallerFigures& from = named.callers[i];
       for (std::size_t k = 0; k < from.frames.size(); ++k) caller["frames"][k] = frame_json(from.frames[k]);
       caller["share"] = profiles::Share::of(from.waited, named.waited).value();
     }
@@ -220,7 +220,7 @@ void print_tsv(const Profile& profile) {
 void print_head(const Profile& profile, bool all) {
   const std::vector<std::string> sentences = verdict(profile);
   for (const std::string& sentence : sentences) std::printf("%s", paragraph(sentence, kLineWidth).c_str());
-  const analysis::Job& job = profile.job;
+  const analysis::ProfileJob& job = profile.job;
   std::printf("%s%s\n%d ranks on %zu host%s, %.1f s, %s, mode %s\n", sentences.empty() ? "" : "\n",
               (all ? job.command_line : cut(job.command_line, kLineWidth)).c_str(), job.ranks, job.hosts,
               job.hosts == 1 ? "" : "s", job.wall / 1e9, job.mpi_library.c_str(), job.mode.c_str());
@@ -252,7 +252,7 @@ void print_warnings(const Profile& profile, std::size_t most) {
   if (profile.warnings.size() > most) std::printf("... and %zu more warnings.\n", profile.warnings.size() - most);
 }
 
-/// The first screen: what a person needs to know, and the command that shows the rest.
+/// The first screen: the verdict and the largest sites, and the command that shows the rest.
 void print_short(const Profile& profile, const ReportOptions& o) {
   print_head(profile, false);
   print_sites(profile, static_cast<std::size_t>(o.top), false);
@@ -329,7 +329,7 @@ void add_report(CLI::App& app, Action& action) {
       app.add_subcommand("report", "Show which ranks the collectives of a profile wait for, longest wait first");
   auto o = std::make_shared<ReportOptions>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
-  command->add_option("MORE", o->more)->group("");  // not shown: the command says what two profiles need
+  command->add_option("MORE", o->more)->group("");  // not shown: names `diff` for two profiles
   command->add_option("--sort", o->sort, "Order of the sites: wait, calls, imbalance, elapsed, after_last or bytes.")
       ->capture_default_str();
   command->add_option("--site", o->site, "Show only sites whose id or place matches this glob.");
@@ -375,4 +375,4 @@ Examples:
   command->callback([o, &action] { action = [o] { return report(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -18,7 +18,7 @@
 #include <cstdlib>
 #include <sstream>
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 using profiles::send_roll_call_line;
 
@@ -29,7 +29,7 @@ constexpr std::chrono::seconds kAnswer{5};
 // Chosen: beyond, `run` takes no rank that speaks for itself.
 constexpr int kMostRanks = 16'000'000;
 
-std::string random_text() {
+std::string make_random_text() {
   unsigned char bytes[16];
   if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return "";
   std::string out;
@@ -39,7 +39,7 @@ std::string random_text() {
 }
 
 /// Of this host, at most eight: 127.0.0.1 first, for ranks beside this process.
-std::vector<std::string> own_addresses() {
+std::vector<std::string> list_own_addresses() {
   std::vector<std::string> out = {"127.0.0.1"};
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return out;
@@ -73,7 +73,7 @@ RollCall::RollCall() noexcept try {
     wanted.data.fd = fd;
     if (epoll_ctl(events.get(), EPOLL_CTL_ADD, fd, &wanted) != 0) return;
   }
-  offer_ = {ntohs(here.sin_port), random_text(), random_text(), own_addresses()};
+  offer_ = {ntohs(here.sin_port), make_random_text(), make_random_text(), list_own_addresses()};
   if (offer_.name.empty() || offer_.secret.empty()) return;
   listener_ = std::move(listener);
   events_ = std::move(events);
@@ -97,36 +97,36 @@ void RollCall::start() noexcept try {
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
   }
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this] { serve_ranks(); });
 } catch (...) {
   listener_ = profiles::Descriptor();  // the ranks are refused at once
 }
 
 /// Without memory, all connections end before a verdict, and each rank observes alone.
-void RollCall::run() noexcept {
+void RollCall::serve_ranks() noexcept {
   try {
-    answer();
+    answer_ranks();
   } catch (...) {
   }
   listener_ = profiles::Descriptor();
   connections_.clear();
 }
 
-void RollCall::answer() {
+void RollCall::answer_ranks() {
   for (;;) {
     epoll_event came[64];
     const int n = epoll_wait(events_.get(), came, 64, connections_.empty() ? -1 : 250);
     if (n < 0 && errno != EINTR) return;
     for (int i = 0; i < n; ++i) {
       if (came[i].data.fd == stop_.get()) return;
-      if (came[i].data.fd == listener_.get()) accept_all();
-      else look_at(came[i].data.fd);
+      if (came[i].data.fd == listener_.get()) accept_connections();
+      else read_connection(came[i].data.fd);
     }
-    forget_old();
+    forget_old_connections();
   }
 }
 
-void RollCall::accept_all() {
+void RollCall::accept_connections() {
   for (;;) {
     profiles::Descriptor fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd.get() < 0) {
@@ -146,28 +146,29 @@ void RollCall::accept_all() {
   }
 }
 
-void RollCall::look_at(int fd) {
+void RollCall::read_connection(int fd) {
   const auto found = connections_.find(fd);
   if (found == connections_.end()) return;
   Connection& from = found->second;
-  const bool open = from.lines.read(fd);
-  for (auto line = from.lines.next(); line; line = from.lines.next())
-    if (from.state == Connection::State::greeted) arrive(from, *line);
-    else if (from.state == Connection::State::asked && *line == "ready") become_ready(from);
+  const bool open = from.lines.read_bytes(fd);
+  for (auto line = from.lines.take_line(); line; line = from.lines.take_line())
+    if (from.state == Connection::State::greeted) admit_rank(from, *line);
+    else if (from.state == Connection::State::asked && *line == "ready") note_ready(from);
   if (open) return;
-  if (from.state != Connection::State::greeted && from.state != Connection::State::answered) leave(jobs_[from.job]);
+  if (from.state != Connection::State::greeted && from.state != Connection::State::answered)
+    end_incomplete(jobs_[from.job]);
   connections_.erase(found);
 }
 
-void RollCall::arrive(Connection& from, const std::string& line) {
+void RollCall::admit_rank(Connection& from, const std::string& line) {
   std::istringstream words(line);
   std::string secret, name, build;
   int rank = -1, size = 0;
   words >> secret >> name >> rank >> size >> build;
   if (!words || secret != offer_.secret || size < 1 || size > kMostRanks || rank < 0 || rank >= size)
-    return tell(from, "no 0");
+    return send_verdict(from, "no 0");
   Job& job = jobs_[name];
-  if (job.over) return tell(from, "no 0");
+  if (job.over) return send_verdict(from, "no 0");
   if (job.ranks.empty()) {
     job.ranks.assign(static_cast<std::size_t>(size), -1);
     job.build = build;
@@ -179,9 +180,9 @@ void RollCall::arrive(Connection& from, const std::string& line) {
   if (!fits || job.ranks[static_cast<std::size_t>(rank)] >= 0) {
     from.job.clear();
     from.state = Connection::State::greeted;
-    refuse(job, "rank " + std::to_string(rank) +
-                    (fits ? " has come to latecomer run twice" : " is preloaded with another build of latecomer"));
-    return tell(from, "no 0");
+    refuse_job(job, "rank " + std::to_string(rank) +
+                        (fits ? " has come to latecomer run twice" : " is preloaded with another build of latecomer"));
+    return send_verdict(from, "no 0");
   }
   job.ranks[static_cast<std::size_t>(rank)] = from.fd.get();
   if (++job.here < job.ranks.size()) return;
@@ -193,53 +194,54 @@ void RollCall::arrive(Connection& from, const std::string& line) {
   }
 }
 
-void RollCall::become_ready(Connection& from) {
+void RollCall::note_ready(Connection& from) {
   from.state = Connection::State::ready;
   Job& job = jobs_.at(from.job);
   if (++job.ready < job.ranks.size()) return;
   const std::vector<int> ranks = std::move(job.ranks);
   jobs_.erase(from.job);  // the step may run another MPI program
-  for (const int fd : ranks) tell(connections_.at(fd), "yes");
+  for (const int fd : ranks) send_verdict(connections_.at(fd), "yes");
 }
 
 /// Other incomplete jobs of this size end, too: they may be parts of one job.
-void RollCall::leave(Job& job) {
+void RollCall::end_incomplete(Job& job) {
   const auto parted = [&](const auto& other) {
     return &other.second != &job && !other.second.over && other.second.here < other.second.ranks.size() &&
            other.second.ranks.size() == job.ranks.size() && other.second.build == job.build;
   };
-  if (std::none_of(jobs_.begin(), jobs_.end(), parted)) return refuse(job, missing(job));
+  if (std::none_of(jobs_.begin(), jobs_.end(), parted)) return refuse_job(job, describe_missing(job));
   for (auto& other : jobs_)
-    if (parted(other)) refuse(other.second, "");
-  refuse(job,
-         "some ranks cannot tell latecomer run that they are one job: the launcher has neither PMIx nor Slurm's steps, "
-         "and they are on several hosts or have different parent processes");
+    if (parted(other)) refuse_job(other.second, "");
+  refuse_job(
+      job,
+      "some ranks cannot tell latecomer run that they are one job: the launcher has neither PMIx nor Slurm's steps, "
+      "and they are on several hosts or have different parent processes");
 }
 
 /// The lowest rank that is here says why. Without a reason, nobody does.
-void RollCall::refuse(Job& job, const std::string& why) {
+void RollCall::refuse_job(Job& job, const std::string& why) {
   job.over = true;
   bool said = why.empty();
   for (const int fd : std::exchange(job.ranks, {}))
     if (fd >= 0) {
-      tell(connections_.at(fd), said ? "no 0" : "no 1 " + why);
+      send_verdict(connections_.at(fd), said ? "no 0" : "no 1 " + why);
       said = true;
     }
 }
 
 /// The connection stays open until the rank has read the line.
-void RollCall::tell(Connection& to, const std::string& verdict) {
+void RollCall::send_verdict(Connection& to, const std::string& verdict) {
   send_roll_call_line(to.fd.get(), verdict);
   shutdown(to.fd.get(), SHUT_WR);
   to.state = Connection::State::answered;
   to.since = Clock::now();
 }
 
-void RollCall::forget_old() {
+void RollCall::forget_old_connections() {
   const Clock::time_point now = Clock::now();
   for (auto& [name, job] : jobs_)
     if (!job.over && job.here == job.ranks.size() && now - job.asked > kAnswer)
-      refuse(job, "a rank is here and does not answer latecomer run");
+      refuse_job(job, "a rank is here and does not answer latecomer run");
   std::erase_if(connections_, [&](const auto& one) {
     const Connection::State state = one.second.state;
     return (state == Connection::State::greeted || state == Connection::State::answered) &&
@@ -247,7 +249,7 @@ void RollCall::forget_old() {
   });
 }
 
-std::string RollCall::missing(const Job& job) {
+std::string RollCall::describe_missing(const Job& job) {
   std::string out;
   std::size_t count = 0;
   for (std::size_t rank = 0; rank < job.ranks.size(); ++rank)
@@ -259,4 +261,4 @@ std::string RollCall::missing(const Job& job) {
          "key roll_call_timeout_s)";
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

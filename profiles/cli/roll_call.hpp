@@ -13,7 +13,7 @@
 #include "profiles/base/descriptor.hpp"
 #include "profiles/base/roll_call.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 /// Listens from its construction on, and puts the offer into the environment. Without a socket, it offers nothing. A
 /// thread answers. The ranks of a JOB get one verdict; after `no`, every further rank of that job gets `no`, too.
@@ -46,17 +46,17 @@ class RollCall {
     bool over = false;  ///< with `no`
   };
 
-  void run() noexcept;
-  void answer();
-  void accept_all();
-  void look_at(int fd);
-  void arrive(Connection& from, const std::string& line);
-  void become_ready(Connection& from);
-  void leave(Job& job);
-  void refuse(Job& job, const std::string& why);
-  void tell(Connection& to, const std::string& verdict);
-  void forget_old();
-  static std::string missing(const Job& job);
+  void serve_ranks() noexcept;
+  void answer_ranks();
+  void accept_connections();
+  void read_connection(int fd);
+  void admit_rank(Connection& from, const std::string& line);
+  void note_ready(Connection& from);
+  void end_incomplete(Job& job);
+  void refuse_job(Job& job, const std::string& why);
+  void send_verdict(Connection& to, const std::string& verdict);
+  void forget_old_connections();
+  static std::string describe_missing(const Job& job);
 
   profiles::RollCallOffer offer_;
   profiles::Descriptor listener_, events_, stop_;
@@ -65,4 +65,4 @@ class RollCall {
   std::thread thread_;
 };
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

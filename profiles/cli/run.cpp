@@ -24,7 +24,7 @@
 #include "profiles/cli/roll_call.hpp"
 #include "profiles/cli/watch.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,7 +67,7 @@ core::PolicyReport configuration(const std::string& path) {
   if (path.empty()) return {};
   if (std::getenv("LATECOMER_CONFIG")) setenv("LATECOMER_CONFIG", fs::absolute(path).c_str(), 1);  // of other folders
   const auto text = core::read_file(path);
-  return text ? core::parse_policy(*text) : core::PolicyReport{};  // rank 0 says what is wrong
+  return text ? core::parse_policy(*text) : core::PolicyReport{};  // rank 0 reports the error
 }
 
 /// Refuses options of latecomer run among those of the launcher.
@@ -86,7 +86,7 @@ void check_places(const Launch& launch) {
   }
 }
 
-int run(const RunOptions& o) {
+int run_program(const RunOptions& o) {
   if (o.command.empty()) throw BadUsage("run: nothing to run; write: latecomer run -- -n 8 ./program");
   if (o.automatic && !o.policy.empty())
     throw BadUsage("run: --auto takes no policy; write \"use\": \"auto\" in a rule of it");
@@ -137,7 +137,7 @@ int run(const RunOptions& o) {
   const std::string library = find_library();
   if (set("LATECOMER_DISABLE") == "1") {
     preload(launch, library);
-    return start(launch);
+    return start_launcher(launch);
   }
   const Ended ended = [&] {
     std::string name = o.output;
@@ -261,7 +261,7 @@ void add_run(CLI::App& app, Action& action) {
   $ latecomer run --policy policy.json --output job.json -- srun -n 512 ./program
   $ latecomer run -- env OMP_NUM_THREADS=1 mpirun -n 8 ./program
   $ latecomer run -- ./job.sh)");
-  command->callback([o, &action] { action = [o] { return run(*o); }; });
+  command->callback([o, &action] { action = [o] { return run_program(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

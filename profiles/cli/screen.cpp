@@ -21,7 +21,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/render/text_table.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 constexpr char kTake[] = "\033[?1049h\033[?25l", kGiveBack[] = "\033[?25h\033[?1049l";
@@ -163,7 +163,7 @@ void Screen::redraw() const {
   std::string out = "\033[H";
   // Clears each line before it is written: after a full one, a terminal would clear its last character.
   for (const std::string& line : lines) out += "\033[K" + line + "\n";
-  // Clears what is left of a longer text, then writes the status into the last line.
+  // Clears the rest of a longer text, then writes the status into the last line.
   out += "\033[J\033[" + std::to_string(size.rows) + ";1H\033[7m" + cut(status, size.columns) + "\033[0m";
   write_all(out);
 }
@@ -202,4 +202,4 @@ bool Screen::wait(double seconds) {
   }
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -5,9 +5,9 @@
 #include <functional>
 #include <string>
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
-/// What print() prints to stdout.
+/// The text that print() prints to stdout.
 std::string captured(const std::function<void()>& print);
 
 /// Takes the terminal for its lifetime: the user's text comes back at the end, also after Ctrl-C, SIGTERM and Ctrl-Z.
@@ -19,7 +19,7 @@ class Screen {
   Screen& operator=(const Screen&) = delete;
 
   /// Draws over the last text, without clearing first, so that nothing flickers. `head` is wrapped at words, the lines
-  /// of `rows` are cut. What does not fit below is left out, and the last line says so.
+  /// of `rows` are cut. Further lines are left out, and the last line says so.
   void draw(const std::string& head, const std::string& rows, const std::string& status);
   /// Waits. Draws again if the size of the terminal changes. Returns false if the user ends the command: q, Ctrl-C.
   bool wait(double seconds);
@@ -33,4 +33,4 @@ class Screen {
   bool keys_ = false;  ///< stdin is the terminal, too
 };
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

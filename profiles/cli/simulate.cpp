@@ -20,7 +20,7 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct SimulateOptions {
@@ -241,4 +241,4 @@ Examples:
   command->callback([o, &action] { action = [o] { return simulate(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -26,7 +26,7 @@
 #include "profiles/render/site_table.hpp"
 #include "profiles/render/verdict.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct TopOptions {
@@ -39,7 +39,7 @@ struct TopOptions {
 /// The age from which the copy of a host's state is worth a word: three times the relay's period.
 constexpr double kOld_s = 3;
 
-struct Text {
+struct ScreenText {
   std::string head, rows;
 };
 
@@ -94,31 +94,31 @@ LiveState present(const TopOptions& o, const std::string& output, std::vector<Li
 }
 
 /// Reads the snapshots once. nullopt: they are gone, because the job has ended.
-std::optional<Text> look(const TopOptions& o, const std::string& folder, const AnswerFile* metrics,
-                         std::vector<LiveRank>& seen) {
+std::optional<ScreenText> look(const TopOptions& o, const std::string& folder, const AnswerFile* metrics,
+                               std::vector<LiveRank>& seen) {
   auto read = profiles::read_spool(folder);
   if (!read) {
     if (!std::filesystem::is_directory(folder)) return {};
-    if (metrics) return Text{};
+    if (metrics) return ScreenText{};
     const LiveState now = present(o, live_job(folder), seen);
     std::string head = "No snapshot is complete yet: " + read.error() + "\n";
     for (const std::string& sentence : standstill(now)) head += sentence + "\n";
-    return Text{head + present_text(now), ""};
+    return ScreenText{head + present_text(now), ""};
   }
   Profile profile =
       read_profile(folder, profiles::write_profile(std::move(read->parts)), {.names = true, .redacted = o.redact});
   std::ranges::stable_sort(profile.sites, std::greater(), &Site::waited);
   if (metrics) {
     metrics->write(profiles::prometheus_text(metrics_of(profile, o.sites, o.ranks)));
-    return Text{};
+    return ScreenText{};
   }
   std::string head = profile.job.command_line + "\n" + reach_text(profile.job) + " of the job are in its snapshots\n\n";
   profile.last_state = present(o, live_job(folder), seen);
   for (const std::string& sentence : verdict(profile)) head += sentence + "\n";
-  return Text{head + present_text(profile.last_state) + "\n", captured([&] {
-                print_sites(profile, static_cast<std::size_t>(o.sites), true);
-                print_ranks(profile.analysis, o.ranks);
-              })};
+  return ScreenText{head + present_text(profile.last_state) + "\n", captured([&] {
+                      print_sites(profile, static_cast<std::size_t>(o.sites), true);
+                      print_ranks(profile.analysis, o.ranks);
+                    })};
 }
 
 int top(const TopOptions& o) {
@@ -135,7 +135,7 @@ int top(const TopOptions& o) {
   if (looks != 1 && o.prometheus.empty() && isatty(STDOUT_FILENO) == 1) screen.emplace();
   char status[96];
   std::snprintf(status, sizeof status, "q quits, space refreshes; every %g s", o.seconds);
-  std::optional<Text> text;
+  std::optional<ScreenText> text;
   std::vector<LiveRank> seen;
   for (int i = 0; looks == 0 || i < looks; ++i) {
     if (i > 0 && screen && !screen->wait(o.seconds)) return 0;
@@ -190,4 +190,4 @@ Example:
   command->callback([o, &action] { action = [o] { return top(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

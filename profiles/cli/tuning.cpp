@@ -12,7 +12,7 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 /// Algorithms of the catalogue that a library has too: the same messages in the same order.
@@ -33,10 +33,11 @@ constexpr Own kOwn[] = {
     {core::Collective::bcast, "scatter_ring", "scatter_ring_allgather", 9, 0},
 };
 
-enum class Library { mpich, openmpi, intel };
+enum class TunedLibrary { mpich, openmpi, intel };
 
-bool has(Library library, const Own& own) {
-  return library == Library::mpich ? *own.mpich != '\0' : (library == Library::openmpi ? own.openmpi : own.intel) > 0;
+bool has(TunedLibrary library, const Own& own) {
+  return library == TunedLibrary::mpich ? *own.mpich != '\0'
+                                        : (library == TunedLibrary::openmpi ? own.openmpi : own.intel) > 0;
 }
 
 std::string upper(core::Collective op) {
@@ -46,7 +47,7 @@ std::string upper(core::Collective op) {
 }
 
 /// A site with the modelled times of the library's own algorithms.
-struct Row {
+struct TuningRow {
   const TunedSite* from = nullptr;
   core::Collective op = core::Collective::barrier;
   double calls = 0, native_ns = -1;
@@ -57,8 +58,8 @@ struct Row {
   std::int64_t most() const { return from->site->most_bytes; }
 };
 
-Row modelled(const TunedSite& site, Library library, core::Objective objective) {
-  Row row;
+TuningRow modelled(const TunedSite& site, TunedLibrary library, core::Objective objective) {
+  TuningRow row;
   row.from = &site;
   row.op = core::find_collective(site.site->op).value_or(core::Collective::barrier);
   row.calls = site.site->unrested();
@@ -90,42 +91,43 @@ const Own* fastest(const std::map<const Own*, double>& times) {
 
 /// A rule by message size and communicator size: each site has its own algorithm, unless an earlier one claims some of
 /// its sizes for another.
-void choose_by_size(std::vector<Row>& rows) {
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-    const auto gain = [](const Row& r) {
+void choose_by_size(std::vector<TuningRow>& rows) {
+  std::stable_sort(rows.begin(), rows.end(), [](const TuningRow& a, const TuningRow& b) {
+    const auto gain = [](const TuningRow& r) {
       const Own* best = fastest(r.times);
       return best ? (r.native_ns - r.times.at(best)) * r.calls : 0;
     };
     return gain(a) > gain(b);
   });
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    Row& row = rows[i];
+    TuningRow& row = rows[i];
     const Own* best = fastest(row.times);
     if (!best) continue;
     if (row.times[best] > core::kWorthTrying * row.native_ns) {
       row.reason = "none of the library's own algorithms is better";
       continue;
     }
-    const bool taken = std::any_of(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(i), [&](const Row& other) {
-      return other.chosen && other.chosen != best && other.op == row.op &&
-             other.from->call.ranks == row.from->call.ranks && other.least() <= row.most() &&
-             row.least() <= other.most();
-    });
+    const bool taken =
+        std::any_of(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(i), [&](const TuningRow& other) {
+          return other.chosen && other.chosen != best && other.op == row.op &&
+                 other.from->call.ranks == row.from->call.ranks && other.least() <= row.most() &&
+                 row.least() <= other.most();
+        });
     if (taken) row.reason = "a rule for another site covers some of its sizes";
     else row.chosen = best;
   }
 }
 
 /// One algorithm for all calls of a collective, whatever their sizes.
-void choose_by_collective(std::vector<Row>& rows) {
-  std::map<core::Collective, std::vector<Row*>> by_op;
-  for (Row& row : rows) by_op[row.op].push_back(&row);
+void choose_by_collective(std::vector<TuningRow>& rows) {
+  std::map<core::Collective, std::vector<TuningRow*>> by_op;
+  for (TuningRow& row : rows) by_op[row.op].push_back(&row);
   for (auto& [op, sites] : by_op) {
     double native = 0, covered = 0, calls = 0;
     std::map<const Own*, double> totals;
     for (const Own& own : kOwn)
       if (own.op == op) totals[&own] = 0;
-    for (const Row* row : sites) {
+    for (const TuningRow* row : sites) {
       calls += row->calls;
       if (row->times.empty()) continue;
       covered += row->calls;
@@ -137,7 +139,7 @@ void choose_by_collective(std::vector<Row>& rows) {
     // The setting also changes the calls that the model does not cover.
     constexpr double kCovered = 0.9;
     const bool gains = best && totals[best] <= core::kWorthTrying * native;
-    for (Row* row : sites) {
+    for (TuningRow* row : sites) {
       if (row->times.empty()) continue;
       if (gains && covered >= kCovered * calls) row->chosen = best;
       else
@@ -148,9 +150,9 @@ void choose_by_collective(std::vector<Row>& rows) {
   }
 }
 
-std::string mpich_settings(const std::vector<Row>& rows) {
+std::string mpich_settings(const std::vector<TuningRow>& rows) {
   std::map<core::Collective, const Own*> chosen;
-  for (const Row& row : rows)
+  for (const TuningRow& row : rows)
     if (row.chosen) chosen[row.op] = row.chosen;
   std::string out;
   if (!chosen.empty()) out += "export MPIR_CVAR_DEVICE_COLLECTIVES=percoll\n";
@@ -162,9 +164,9 @@ std::string mpich_settings(const std::vector<Row>& rows) {
 }
 
 using Ranges = std::map<std::pair<std::int64_t, std::int64_t>, const Own*>;  // bytes, from and to
-std::map<core::Collective, std::map<int, Ranges>> ranges_of(const std::vector<Row>& rows) {
+std::map<core::Collective, std::map<int, Ranges>> ranges_of(const std::vector<TuningRow>& rows) {
   std::map<core::Collective, std::map<int, Ranges>> out;
-  for (const Row& row : rows) {
+  for (const TuningRow& row : rows) {
     if (!row.chosen) continue;
     Ranges& ranges = out[row.op][row.from->call.ranks];
     std::pair range{row.least(), row.most()};
@@ -180,7 +182,7 @@ std::map<core::Collective, std::map<int, Ranges>> ranges_of(const std::vector<Ro
 }
 
 /// Algorithm 0 leaves the choice to Open MPI. A rule holds from its size up to that of the next one.
-std::string openmpi_settings(const std::vector<Row>& rows) {
+std::string openmpi_settings(const std::vector<TuningRow>& rows) {
   const auto by_op = ranges_of(rows);
   // Open MPI's numbers of the collectives.
   const auto number = [](core::Collective op) {
@@ -212,7 +214,7 @@ std::string openmpi_settings(const std::vector<Row>& rows) {
   return out;
 }
 
-std::string intel_settings(const std::vector<Row>& rows) {
+std::string intel_settings(const std::vector<TuningRow>& rows) {
   std::string out;
   for (const auto& [op, by_size] : ranges_of(rows)) {
     std::string value;
@@ -225,14 +227,14 @@ std::string intel_settings(const std::vector<Row>& rows) {
   return out;
 }
 
-std::string head(Library library) {
+std::string head(TunedLibrary library) {
   const std::string written = "# Written by latecomer advise. All times are forecasts of a model, per call.\n";
   switch (library) {
-    case Library::mpich:
+    case TunedLibrary::mpich:
       return written +
              "# For MPICH 4. Run `. FILE` in the shell that starts the job. A setting holds for all calls of its\n"
              "# collective, and MPICH does not run them in two levels any more.\n";
-    case Library::openmpi:
+    case TunedLibrary::openmpi:
       return written +
              "# For Open MPI 4.1 and 5: mpirun --mca coll_tuned_use_dynamic_rules 1 "
              "--mca coll_tuned_dynamic_rules_filename FILE\n"
@@ -251,16 +253,16 @@ Tuning tune(const std::string& format, const std::vector<TunedSite>& sites, core
   const auto* const found = std::find(std::begin(kFormats), std::end(kFormats), format);
   if (found == std::end(kFormats))
     throw BadUsage("--format: unknown format '" + format + "'" + core::suggestion(format, kFormats));
-  const auto library = static_cast<Library>(found - std::begin(kFormats));
-  std::vector<Row> rows;
+  const auto library = static_cast<TunedLibrary>(found - std::begin(kFormats));
+  std::vector<TuningRow> rows;
   rows.reserve(sites.size());
   for (const TunedSite& site : sites) rows.push_back(modelled(site, library, objective));
-  library == Library::mpich ? choose_by_collective(rows) : choose_by_size(rows);
+  library == TunedLibrary::mpich ? choose_by_collective(rows) : choose_by_size(rows);
 
   Tuning out;
   out.sites = Json::array();
   std::string comments;
-  for (const Row& row : rows) {
+  for (const TuningRow& row : rows) {
     const Site& site = *row.from->site;
     const std::string calls = std::to_string(static_cast<std::uint64_t>(site.calls)),
                       ranks = std::to_string(static_cast<int>(site.comm_size));
@@ -289,9 +291,9 @@ Tuning tune(const std::string& format, const std::vector<TunedSite>& sites, core
     out.sites.push_back(one);
   }
   out.text = head(library) + comments;
-  if (library == Library::mpich) out.text += mpich_settings(rows);
-  else out.text += library == Library::openmpi ? openmpi_settings(rows) : intel_settings(rows);
+  if (library == TunedLibrary::mpich) out.text += mpich_settings(rows);
+  else out.text += library == TunedLibrary::openmpi ? openmpi_settings(rows) : intel_settings(rows);
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -9,7 +9,7 @@
 #include "core/select/candidates.hpp"
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 /// A site as the model sees it.
 struct TunedSite {
@@ -31,4 +31,4 @@ struct Tuning {      // NOLINT(bugprone-exception-escape): the JSON library asse
 /// `format`: mpich, openmpi or intel; else throws BadUsage.
 Tuning tune(const std::string& format, const std::vector<TunedSite>& sites, core::Objective objective);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

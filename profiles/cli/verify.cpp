@@ -16,7 +16,7 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct VerifyOptions {
@@ -123,4 +123,4 @@ Examples:
   command->callback([o, &action] { action = [o] { return verify(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

@@ -12,7 +12,7 @@
 #include "profiles/record/claim.hpp"
 #include "profiles/record/files.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
 using analysis::kStandsStill_ns;
 using Clock = std::chrono::steady_clock;
@@ -100,7 +100,7 @@ void JobWatch::run() {
   constexpr int kShare = 1000;  // a look may take 0.1% of a core
   std::int64_t for_ns = still_ns_;
   std::chrono::nanoseconds pause = kLeast;
-  look();  // reads once what killed jobs left, which is no part of the cost of later looks
+  look();  // reads the files of killed jobs once, which is no part of the cost of later looks
   for (std::unique_lock lock(mutex_);;) {
     changed_.wait_for(lock, pause, [&] { return told_ || stop_; });
     if (stop_) return;
@@ -151,4 +151,4 @@ void JobWatch::remove() {
   path_.clear();
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

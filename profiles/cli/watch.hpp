@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Watches the ranks of a job on this host from outside, and keeps where they stood still when the job ended. This file
-// must not judge why.
+// Watches the ranks of a job on this host from outside, and keeps the places at which they stood still when the job
+// ended. This file must not judge the cause.
 #pragma once
 
 #include <chrono>
@@ -14,9 +14,9 @@
 
 #include "profiles/cli/live_ranks.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 
-/// Looks again and again, and knows how long each rank has been where it is.
+/// Looks at the ranks repeatedly, and measures the time of each rank at its present place.
 class Watch {
  public:
   /// `seen`: the ranks at this moment. Once all are gone, the state is that of the last look at which one lived.
@@ -76,4 +76,4 @@ class JobWatch {
   std::thread thread_;
 };
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

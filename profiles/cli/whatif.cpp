@@ -17,7 +17,7 @@
 #include "profiles/render/network_text.hpp"
 #include "profiles/render/text_table.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 using core::Nanoseconds;
@@ -48,15 +48,15 @@ struct Scenario {
   double gain = 0;       ///< of the recorded time
 };
 
-/// Time that ranks waited at each site, and for whom.
-struct Waits {
+/// The time that ranks waited at each site, by the awaited rank.
+struct WhatIfWaits {
   std::map<std::int32_t, double> at;
   std::map<std::int32_t, std::map<Rank, double>> for_rank;
   std::map<Rank, double> for_rank_anywhere;
 };
 
-Waits waits_of(const RecordedArrivals& record) {
-  Waits out;
+WhatIfWaits waits_of(const RecordedArrivals& record) {
+  WhatIfWaits out;
   for (const RecordedCall& c : record.calls)
     for (std::size_t i = 0; i < c.awaited.size(); ++i) {
       if (c.awaited[i] < 0) continue;
@@ -93,7 +93,7 @@ std::optional<Rank> longest_set_up(const RecordedArrivals& record) {
 }
 
 std::vector<Scenario> scenarios_of(const RecordedArrivals& record, const Profile& profile, int top) {
-  const Waits waits = waits_of(record);
+  const WhatIfWaits waits = waits_of(record);
   std::vector<Scenario> out;
   out.push_back({{.kind = Change::Kind::equal_work}, "all ranks needed the same time before each call"});
   for (const Rank rank : largest(waits.for_rank_anywhere, top))
@@ -129,16 +129,16 @@ constexpr const char* kModel =
     "Model: a rank arrives at its next call after its own interval, and leaves a call after the arrival that it waits "
     "for plus the time that it took from there. Messages between the calls count as the ranks' own intervals.";
 
-struct Answer {
+struct WhatIfAnswer {
   double recorded = 0, unchanged = 0;  ///< time of the record, and of its replay without a change, ns
   std::size_t non_blocking = 0;        ///< calls
   std::vector<Scenario> scenarios;     ///< largest gain first
 };
 
-Answer answer_of(const RecordedArrivals& record, const Profile& profile, int top) {
+WhatIfAnswer answer_of(const RecordedArrivals& record, const Profile& profile, int top) {
   const std::vector<profiles::ReplayCall> calls = calls_of(record);
   const profiles::Replay replay(calls, profile.job.ranks);
-  Answer out;
+  WhatIfAnswer out;
   // The first arrivals and last exits of the record itself, to compare the replay with.
   std::map<std::int64_t, std::pair<Nanoseconds, Nanoseconds>> parts;
   for (const profiles::ReplayCall& c : calls) {
@@ -158,7 +158,7 @@ Answer answer_of(const RecordedArrivals& record, const Profile& profile, int top
   return out;
 }
 
-void print_json(const Answer& answer, const RecordedArrivals& record, const Profile& profile) {
+void print_json(const WhatIfAnswer& answer, const RecordedArrivals& record, const Profile& profile) {
   Json rows = Json::array();
   for (const Scenario& s : answer.scenarios)
     rows.push_back(
@@ -186,7 +186,7 @@ void print_json(const Answer& answer, const RecordedArrivals& record, const Prof
           .c_str());
 }
 
-void print_text(const Answer& answer, const RecordedArrivals& record, const Profile& profile) {
+void print_text(const WhatIfAnswer& answer, const RecordedArrivals& record, const Profile& profile) {
   std::printf("The record holds %zu of %llu calls%s, and %s of the run (%s of %s).\n", record.calls.size(),
               static_cast<unsigned long long>(record.calls_of_job), record.sample > 0 ? " on MPI_COMM_WORLD" : "",
               percent(answer.recorded, profile.job.wall).c_str(), human_time(answer.recorded).c_str(),
@@ -229,7 +229,7 @@ int whatif(const WhatifOptions& o) {
       load_profile(o.file, {.patience = o.patience, .names = true, .offsets = true, .record = true});
   const RecordedArrivals& record = record_of(profile, o.file);
   if (record.calls.empty()) throw BadUsage("whatif: '" + o.file + "' records no call");
-  const Answer answer = answer_of(record, profile, o.top);
+  const WhatIfAnswer answer = answer_of(record, profile, o.top);
   o.json ? print_json(answer, record, profile) : print_text(answer, record, profile);
   return 0;
 }
@@ -257,4 +257,4 @@ Without --record, the profile of an observed run holds a sample of the blocking 
   command->callback([o, &action] { action = [o] { return whatif(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

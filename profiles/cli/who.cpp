@@ -16,7 +16,7 @@
 #include "profiles/record/spool.hpp"
 #include "profiles/render/hang.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles::cli {
 namespace {
 
 struct WhoOptions {
@@ -25,7 +25,7 @@ struct WhoOptions {
   bool json = false, all = false;
 };
 
-/// What this look could not see, one sentence each: ranks without a visible state, and hosts whose copies are old.
+/// The limits of this look, one sentence each: ranks without a visible state, and hosts whose copies are old.
 std::vector<std::string> limits(const Hang& hang, const std::string& output) {
   std::vector<std::string> out;
   const auto& seen = hang.ranks();
@@ -78,8 +78,8 @@ std::vector<std::string> limits(const Hang& hang, const std::string& output) {
   return out;
 }
 
-void print(const Hang& hang, const std::vector<std::string>& findings, const std::vector<std::string>& limits,
-           const WhoOptions& o) {
+void print_hang(const Hang& hang, const std::vector<std::string>& findings, const std::vector<std::string>& limits,
+                const WhoOptions& o) {
   for (const std::string& f : findings) std::printf("%s\n", f.c_str());
   const auto& ranks = hang.ranks();
   if (findings.empty() && std::any_of(ranks.begin(), ranks.end(), [](const LiveRank& r) { return !r.stale; }))
@@ -125,7 +125,7 @@ int who(const WhoOptions& o) {
   const Hang hang(with_places(std::move(seen)));
   const auto findings = hang.findings(), unseen = limits(hang, output);
   if (o.json) print_json(hang, findings, unseen);
-  else print(hang, findings, unseen, o);
+  else print_hang(hang, findings, unseen, o);
   return findings.empty() ? 0 : 1;
 }
 
@@ -152,4 +152,4 @@ Example: a job that seems to hang
   command->callback([o, &action] { action = [o] { return who(*o); }; });
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles::cli

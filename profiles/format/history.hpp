@@ -13,7 +13,7 @@
 
 namespace latecomer::profiles {
 
-/// What has to be equal in the run that learned and in the run that uses it.
+/// The properties that must be equal in the run that learned and in the run that uses its results.
 struct Setup {
   std::string program;  ///< name of its file; a profile that the user names may be another program's
   int ranks = 0, hosts = 0;
@@ -24,10 +24,10 @@ struct Setup {
 };
 /// `hosts`: [ranks], number of each rank's host.
 Setup setup_of(const JobInfo& job, const std::vector<int>& hosts);
-/// What differs, in words that follow "it is of"; "" if nothing does.
+/// The first difference, in words that follow "it is of"; "" if all properties are equal.
 std::string difference(const Setup& learned, const Setup& now, bool other_programs);
 
-/// What an earlier run knows about the communicator of all ranks.
+/// The results of an earlier run for the communicator of all ranks.
 struct History {
   core::Plan plan;                                            ///< of the winners
   std::map<std::string, std::vector<Nanoseconds>> offsets;    ///< [site id][ranks], after the first arrival

@@ -11,7 +11,7 @@
 #include "profiles/record/live.hpp"
 #include "profiles/symbols/names.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 using analysis::LiveRank;
@@ -73,7 +73,7 @@ LiveRank rank_of(const Json& row, int ranks) {
   r.bytes = known("bytes");
   r.watched = known("watched_ns");
   r.moves = r.watched >= 0 && r.watched < analysis::kStandsStill_ns;
-  // The time of the look, on a clock of its own: later than all that is known of the rank.
+  // The time of the look, on a clock of its own: later than all known times of the rank.
   const std::int64_t since = known("since_ns"), message = known("message_ns");
   if (since >= 0 || message >= 0 || r.watched >= 0) r.looked = std::max({since, message, r.watched}) + 1;
   if (since >= 0) r.since = r.looked - since;
@@ -111,4 +111,4 @@ analysis::LiveState last_state_of(const Json& profile) {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

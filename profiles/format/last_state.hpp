@@ -7,7 +7,7 @@
 
 #include "profiles/analysis/live_rank.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// "running", "asleep", "stopped", "gone", or "?" of a letter of /proc.
 std::string_view process_state_name(char letter);
@@ -17,4 +17,4 @@ nlohmann::ordered_json last_state_json(const analysis::LiveState& state);
 /// Reads it. The profile has the shape of the schema. No ranks: the profile lacks the key.
 analysis::LiveState last_state_of(const nlohmann::ordered_json& profile);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -28,27 +28,27 @@ using Json = nlohmann::ordered_json;
 /// Matches the logs that no leader matched during the job. Returns the number of records without a partner on every
 /// rank.
 std::uint64_t match_logs(const Contribution& all, Nanoseconds tie_ns, const core::Network* network, SiteBook& book) {
-  struct Row {
+  struct MatchedCall {
     std::vector<const CallRecord*> records;  // [comm_size]; nullptr: no record of that rank
     std::vector<char> counted;               // [comm_size]
   };
-  struct Calls {
-    std::map<std::uint64_t, Row> by_number;
+  struct CommunicatorCalls {
+    std::map<std::uint64_t, MatchedCall> by_number;
     std::vector<Rank> world;
     std::uint64_t counted = 0;  ///< the leader has counted the calls before this number
   };
-  std::map<std::pair<std::uint64_t, std::int32_t>, Calls> communicators;
+  std::map<std::pair<std::uint64_t, std::int32_t>, CommunicatorCalls> communicators;
   for (const auto& log : all.logs) {
     if (log.communicator == 0 || log.comm_size < 1 || !is_rank_of(log.comm_rank, log.comm_size) ||
         !is_rank_of(log.world_rank, all.job.ranks))
       continue;
     const auto size = static_cast<std::size_t>(log.comm_size);
-    Calls& calls = communicators[{log.communicator, log.comm_size}];
+    CommunicatorCalls& calls = communicators[{log.communicator, log.comm_size}];
     calls.world.resize(size);
     calls.world[static_cast<std::size_t>(log.comm_rank)] = log.world_rank;
     if (log.comm_rank == 0 && log.records.empty()) calls.counted = std::max(calls.counted, log.first);
     for (std::size_t i = 0; i < log.records.size(); ++i) {
-      Row& row = calls.by_number[log.first + i];
+      MatchedCall& row = calls.by_number[log.first + i];
       row.records.resize(size);
       row.counted.resize(size);
       row.records[static_cast<std::size_t>(log.comm_rank)] = &log.records[i];
@@ -100,7 +100,7 @@ Sampled match_samples(const Merged& all, SiteBook& book) {
       row.resize(ranks);
       row[static_cast<std::size_t>(part.rank)] = &call.record;
     }
-  // All of them, up to 100,000 ranks: the record must not thin them by its own rule.
+  // Record all calls, up to 100,000 ranks: the record must not thin them by its own rule.
   const std::size_t most = ArrivalRecord::kMostBytes / 2 / (2 * sizeof(Nanoseconds) * ranks);
   for (const auto& [number, records] : calls) {
     if (out.numbers.size() >= most) break;
@@ -137,7 +137,7 @@ std::set<std::pair<core::Collective, std::int32_t>> divergent_kinds(const SiteBo
 }
 
 /// The data of one site in the profile.
-struct Row {
+struct SiteRow {
   SiteKey key;
   const LocalSite* own;
   const PatternSite* pattern;  ///< nullptr: no call with records of all ranks
@@ -162,7 +162,7 @@ class ProfileWriter {
     collect();
     if (name_) name_frames();
     join_callers();
-    std::vector<Row> rows = choose();
+    std::vector<SiteRow> rows = choose();
     std::vector<std::string> never = never_ran(rows);
     for (const std::string& line : never) warnings_.push_back(line);
     note_unplanned(never);
@@ -233,7 +233,7 @@ class ProfileWriter {
  private:
   /// One line for each algorithm that a rule names and that served no call, although the job has calls of its
   /// operation. The line gives the number of calls and the reason.
-  std::vector<std::string> never_ran(const std::vector<Row>& rows) const {
+  std::vector<std::string> never_ran(const std::vector<SiteRow>& rows) const {
     std::vector<std::string> out;
     std::set<std::int32_t> done;
     const auto& rules = all_.sum.job.forced;
@@ -243,8 +243,9 @@ class ProfileWriter {
         continue;
       const core::Algorithm& algorithm = core::algorithm_at(rule.algorithm);
       std::uint64_t calls = 0, ran = 0, meant = 0, most = 0;
+      bool too_late = false;
       std::string reason;
-      for (const Row& row : rows) {
+      for (const SiteRow& row : rows) {
         if (row.key.op != algorithm.op || row.key.comm_size < 2) continue;
         calls += row.calls;
         if (row.pattern)
@@ -266,15 +267,15 @@ class ProfileWriter {
           if (const std::uint64_t n = one["calls"];
               n >= most && one["rule_line"].is_number() && one["rule_line"] == rule.line) {
             most = n;
-            reason = one["algorithm"].get<std::string>() == algorithm.name
-                         ? "decided, but the run ended before the plan came into force"
-                         : one["reason"].get<std::string>();
+            too_late = one["algorithm"].get<std::string>() == algorithm.name;
+            reason = too_late ? "" : one["reason"].get<std::string>();
           }
       }
       if (ran > 0 || calls == 0) continue;
       if (meant == 0) reason = "no call matches the communicator size and bytes of the rule";
       if (const auto found = unplanned_.find(rule.algorithm); reason.empty() && found != unplanned_.end())
         reason = unplanned_text(found->second);
+      if (reason.empty() && too_late) reason = "decided, but the run ended before the plan came into force";
       if (reason.empty() && algorithm.needs_sizes)
         reason =
             "it needs the sizes of all blocks, and no plan announced them: a plan needs 32 blocking calls on a "
@@ -406,7 +407,7 @@ class ProfileWriter {
     return text + ranks_text(std::move(out));
   }
 
-  /// What merging has left out.
+  /// Notes the data that merging has left out.
   void note_dropped() {
     const auto note = [&](std::uint64_t count, const char* what) {
       if (count > 0) warnings_.push_back(core::grouped(count) + " " + what + " are left out: the profile has too many");
@@ -463,9 +464,9 @@ class ProfileWriter {
     }
   }
 
-  std::vector<Row> choose() {
+  std::vector<SiteRow> choose() {
     const auto divergent = divergent_kinds(book_);
-    std::vector<Row> rows;
+    std::vector<SiteRow> rows;
     for (const auto& [key, own] : local_) {
       const auto found = book_.sites().find(key);
       const PatternSite* pattern = found == book_.sites().end() ? nullptr : &found->second;
@@ -479,11 +480,11 @@ class ProfileWriter {
     }
     if (rows.size() <= kMostSitesWritten) return rows;
     // Keep the sites with the most time. Fold the others into one site so that the sums stay complete.
-    std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    std::stable_sort(rows.begin(), rows.end(), [](const SiteRow& a, const SiteRow& b) {
       return a.own->elapsed.mean() * static_cast<double>(a.own->calls) >
              b.own->elapsed.mean() * static_cast<double>(b.own->calls);
     });
-    Row rest{{0, core::Collective::barrier, 0}, &rest_own_, nullptr, 0};
+    SiteRow rest{{0, core::Collective::barrier, 0}, &rest_own_, nullptr, 0};
     for (std::size_t i = kMostSitesWritten - 1; i < rows.size(); ++i) {
       rest_own_.merge(*rows[i].own);
       rest.calls += rows[i].calls;
@@ -501,7 +502,7 @@ class ProfileWriter {
     return rows;
   }
 
-  void write_site(const Row& row) {
+  void write_site(const SiteRow& row) {
     const bool folded = row.key.site == 0 && row.key.comm_size == 0;
     Json frames = Json::array();
     if (const auto known = frames_.find({row.key.site, 0}); known != frames_.end())

@@ -23,9 +23,9 @@ std::string text_of(const Labels& labels) {
   return out;
 }
 
-class Text {
+class MetricText {
  public:
-  explicit Text(const Labels& job) : job_(text_of(job)) {}
+  explicit MetricText(const Labels& job) : job_(text_of(job)) {}
   void metric(const char* name, const char* type, const char* help) {
     name_ = name;
     out_.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ").append(name).append(" ");
@@ -43,7 +43,7 @@ class Text {
 };
 
 /// "function (file:line)" if the process knows it, else module and offset.
-std::string place(const Frame& frame) {
+std::string place_of(const Frame& frame) {
   return frame.function.empty()
              ? core::base_name(frame.module) + "+" + core::hexadecimal(frame.offset)
              : frame.function + " (" + core::base_name(frame.file) + ":" + std::to_string(frame.line) + ")";
@@ -53,7 +53,7 @@ std::string place(const Frame& frame) {
 
 std::string prometheus_text(const Metrics& metrics) {
   constexpr double kSecond = 1e-9;
-  Text text(metrics.job);
+  MetricText text(metrics.job);
   if (metrics.wait_share >= 0) {
     text.metric("latecomer_wait_share", "gauge", "Share of the ranks' time that they waited in collectives.");
     text.sample({}, metrics.wait_share);
@@ -130,7 +130,7 @@ Metrics metrics_of(const Contribution& leader, std::size_t sites, std::size_t ra
     site.labels = {{"op", std::string(core::name_of(row.key.op))},
                    {"ranks", std::to_string(row.key.comm_size)},
                    {"site", row.key.id()},
-                   {"place", frame == leader.frames.end() ? "" : place(*frame)}};
+                   {"place", frame == leader.frames.end() ? "" : place_of(*frame)}};
     struct Offsets {
       RankMetrics row;
       double sum = 0, calls = 0;

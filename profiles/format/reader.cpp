@@ -25,7 +25,7 @@
 #include "profiles/format/shape.hpp"
 #include "profiles/symbols/names.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 using analysis::RankRow;
 
@@ -70,8 +70,8 @@ long rank_in(double value) { return static_cast<long>(std::clamp(value, -1.0, 1e
 /// In profiles of earlier versions each sample stands for one interval.
 double stand_for(double samples, double written) { return written > 0 ? written : samples; }
 
-std::vector<analysis::Intervals::Peer> peers_of(const Json& object) {
-  std::vector<analysis::Intervals::Peer> out;
+std::vector<analysis::IntervalFigures::Peer> peers_of(const Json& object) {
+  std::vector<analysis::IntervalFigures::Peer> out;
   if (const auto peers = object.find("waits_for"); peers != object.end() && peers->is_array())
     for (const Json& peer : *peers)
       if (peer.is_object()) out.push_back({rank_in(number_in(peer, "rank")), number_in(peer, "wait_ns")});
@@ -79,8 +79,8 @@ std::vector<analysis::Intervals::Peer> peers_of(const Json& object) {
 }
 
 /// The figures of the object `before` of a site, a row or a caller.
-analysis::Intervals intervals_of(const Json& before) {
-  analysis::Intervals out;
+analysis::IntervalFigures intervals_of(const Json& before) {
+  analysis::IntervalFigures out;
   out.samples = number_in(before, "samples");
   out.stand_for = stand_for(out.samples, number_in(before, "stand_for"));
   for (const auto& [key, field] : analysis::kIntervalKeys) out.*field = number_in(before, key);
@@ -348,10 +348,10 @@ const char* end_of_value(const char* at, const char* end) {
 
 namespace {
 
-std::vector<analysis::Process> processes_of(const Json& profile) {
-  std::vector<analysis::Process> out;
+std::vector<analysis::ProcessFigures> processes_of(const Json& profile) {
+  std::vector<analysis::ProcessFigures> out;
   for (const Json& p : profile.value("processes", Json::array())) {
-    analysis::Process& one = out.emplace_back();
+    analysis::ProcessFigures& one = out.emplace_back();
     one.rank = p["rank"].get<long>();
     one.host = p["host"].get<std::string>();
     one.wall = p["wall_ns"].get<double>();
@@ -366,8 +366,8 @@ std::vector<analysis::Process> processes_of(const Json& profile) {
   return out;
 }
 
-std::vector<analysis::RankSums> sums_of(const Json& profile) {
-  std::vector<analysis::RankSums> out;
+std::vector<analysis::RankTotals> sums_of(const Json& profile) {
+  std::vector<analysis::RankTotals> out;
   const auto sums = profile.find("rank_sums");
   if (sums == profile.end()) return out;
   for (const Json& one : *sums)
@@ -376,9 +376,9 @@ std::vector<analysis::RankSums> sums_of(const Json& profile) {
   return out;
 }
 
-analysis::Job job_of(const Json& profile) {
+analysis::ProfileJob job_of(const Json& profile) {
   const Json& job = profile["job"];
-  analysis::Job out;
+  analysis::ProfileJob out;
   out.program = job["program"].get<std::string>();
   out.command_line = job["command_line"].get<std::string>();
   out.start = job["start"].get<std::string>();
@@ -423,8 +423,8 @@ std::vector<std::string> hosts_of_ranks(const Json& profile) {
   return out;
 }
 
-analysis::Histogram histogram_of(const Json& json) {
-  analysis::Histogram out;
+analysis::HistogramFigures histogram_of(const Json& json) {
+  analysis::HistogramFigures out;
   out.edges = json["edges"].get<std::vector<double>>();
   out.counts = json["counts"].get<std::vector<double>>();
   out.mean = json["mean"].get<double>();
@@ -437,8 +437,8 @@ std::optional<double> known(const Json& object, const char* key) {
   return found == object.end() || found->is_null() ? std::optional<double>() : found->get<double>();
 }
 
-analysis::Decision decision_of(const Json& json) {
-  analysis::Decision out;
+analysis::DecisionFigures decision_of(const Json& json) {
+  analysis::DecisionFigures out;
   out.algorithm = json["algorithm"].get<std::string>();
   out.reason = json["reason"].get<std::string>();
   out.predictor = json["predictor"].get<std::string>();
@@ -454,8 +454,8 @@ analysis::Decision decision_of(const Json& json) {
   return out;
 }
 
-analysis::Caller caller_of(const Json& json) {
-  analysis::Caller out;
+analysis::CallerFigures caller_of(const Json& json) {
+  analysis::CallerFigures out;
   for (const Json& frame : json["frames"]) out.frames.push_back(frame_of(frame));
   out.calls = json["calls"].get<double>();
   out.patterns = json["patterns"].get<double>();
@@ -617,4 +617,4 @@ void WholeProfile::write(const profiles::Sink& sink) const {
   sink("\n");
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -18,17 +18,17 @@
 #include "profiles/format/recorded_calls.hpp"
 #include "profiles/record/files.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 using analysis::Site;
 using Json = nlohmann::ordered_json;
 
 /// A profile as the commands use it. Of the rows of ranks, a site holds up to kRowsKept of each kind.
 struct Profile {
-  analysis::Job job;
-  std::optional<core::Network> network;      ///< as the job measured it, or as its policy has it
-  std::vector<analysis::Process> processes;  ///< empty: a profile of the first versions
-  std::vector<Site> sites;                   ///< in the order of the file
+  analysis::ProfileJob job;
+  std::optional<core::Network> network;             ///< as the job measured it, or as its policy has it
+  std::vector<analysis::ProcessFigures> processes;  ///< empty: a profile of the first versions
+  std::vector<Site> sites;                          ///< in the order of the file
   std::vector<analysis::Communicator> communicators;
   std::vector<std::string> warnings;
   std::vector<std::string> hosts;          ///< by rank; "": the rank sent no data
@@ -37,14 +37,14 @@ struct Profile {
   analysis::Analysis analysis;             ///< over all rows of all sites
 };
 
-/// What to read beside the figures.
+/// The data to read beside the figures.
 struct Wanted {
   Progress::Patience patience{};
   bool names = false;     ///< resolves names that the profile lacks
   bool redacted = false;  ///< profiles::redact()
   bool offsets = false, cells = false, record = false;
-  /// Rows of ranks of no site but the one with the longest waits. The others make up almost all of a large profile, and
-  /// only what compares the ranks of all sites needs them.
+  /// Reads rows of ranks only for the site with the longest waits. Those of other sites make up almost all of a large
+  /// profile, and only comparisons of the ranks of all sites need them.
   bool worst_only = false;
 };
 /// Reads the profile. Throws BadUsage on failure.
@@ -75,4 +75,4 @@ class WholeProfile {
   std::vector<std::string_view> rows_;
 };
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

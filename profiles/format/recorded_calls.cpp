@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks the record of arrivals and works out who waited for whom.
+// Checks the record of arrivals, and computes for each rank the rank that it waited for.
 #include "profiles/format/recorded_calls.hpp"
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 #include "profiles/base/errors.hpp"
 #include "profiles/record/waiting.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Sets who waited for whom, by the definition of the profile's `waited_ns`.
+/// Sets the rank that each rank waited for, by the definition of the profile's `waited_ns`.
 void note_waits(RecordedCall& call) {
   call.awaited.assign(call.arrivals.size(), -1);
   call.wait_ends = call.arrivals;
@@ -134,4 +134,4 @@ RecordedArrivals recorded_arrivals(const Json& profile, const std::string& file)
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

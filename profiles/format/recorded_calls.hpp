@@ -9,7 +9,7 @@
 
 #include "core/collective/collective.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// One recorded collective. Times are nanoseconds since the earliest recorded arrival. The vectors go by the position
 /// in the communicator.
@@ -51,4 +51,4 @@ std::int64_t part_of(const RecordedArrivals& record, const RecordedCall& call);
 /// Reads the record of a profile that has one. `file` names the profile in errors. Throws BadUsage if it is damaged.
 RecordedArrivals recorded_arrivals(const nlohmann::ordered_json& profile, const std::string& file);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Replaces what identifies a site or a user in all texts of a profile.
+// Replaces the names that identify a site or a user in all texts of a profile.
 #include "profiles/format/redact.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <profile_schema.hpp>  // generated: kProfileSchema
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 bool has_type(const nlohmann::json& value, const std::string& type) {
@@ -112,4 +112,4 @@ std::string profile_shape_problem(const nlohmann::json& profile) {
   return why;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// Returns "", or the first mistake with its place: `sites[3].calls: expected integer, got "many"`. Ignores keys that
 /// the schema does not have, and the `ranks` of sites, which reader.cpp reads.
 std::string profile_shape_problem(const nlohmann::json& profile);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -25,7 +25,7 @@ std::vector<core::clairvoyant::Message> plan(int segments, core::Nanoseconds rou
   problem.arrivals = arrivals;
   auto found = core::clairvoyant::plan(problem);
   if (!found) throw std::runtime_error(found.error());
-  core::clairvoyant::sort(*found);
+  core::clairvoyant::sort_messages(*found);
   return std::move(*found);
 }
 

@@ -24,13 +24,13 @@ constexpr core::Bytes kMask = 260;       // derived: 64 words of MPICH's mask of
 constexpr core::Bytes kColorAndKey = 8;  // two ints
 constexpr core::Bytes kEnvelope = 40;    // in front of a range's message: shim/range/hub.hpp
 
-struct Times {
+struct RangeTimes {
   double all, root;  ///< ns until the last process is done, and until rank 0 is done
 };
-Times times(core::Collective op, std::string_view algorithm, int ranks, core::Bytes bytes) {
+RangeTimes times(core::Collective op, std::string_view algorithm, int ranks, core::Bytes bytes) {
   static const core::Network net = network("fdr,overhead=0.3us");
-  static std::map<std::tuple<core::Collective, int, core::Bytes>, Times> known;
-  const auto [at, fresh] = known.try_emplace({op, ranks, bytes}, Times{});
+  static std::map<std::tuple<core::Collective, int, core::Bytes>, RangeTimes> known;
+  const auto [at, fresh] = known.try_emplace({op, ranks, bytes}, RangeTimes{});
   if (!fresh) return at->second;
   const auto found = modelled({op, ranks, 0, bytes, 1, false, true}, algorithm, {}, net);
   return at->second = {static_cast<double>(found.run_time), static_cast<double>(found.finish[0])};
@@ -44,7 +44,7 @@ double split(int parents, int members) {
 }
 /// Consecutive broadcasts: each begins as soon as the root has sent the one before.
 double broadcasts_ns(int many, int ranks, core::Bytes bytes) {
-  const Times one = times(core::Collective::bcast, "binomial", ranks, bytes);
+  const RangeTimes one = times(core::Collective::bcast, "binomial", ranks, bytes);
   return one.all + (many - 1) * one.root;
 }
 

@@ -100,11 +100,11 @@ bool is_ours(std::string_view name) {
          name.starts_with(".nfs");  // NFS keeps a removed file that is still open
 }
 
-void note(FolderState& state, Life life) {
+void note_life(FolderState& state, Life life) {
   if (life == Life::runs || (life == Life::unknown && state.life == Life::ended)) state.life = life;
 }
 
-FolderState state_of(int folder) {
+FolderState read_folder_state(int folder) {
   FolderState state;
   state.exists = true;
   state.life = Life::ended;
@@ -118,7 +118,7 @@ FolderState state_of(int folder) {
       }
       known = true;
       state.keys.push_back(claim.job.key);
-      note(state, life_of(claim.process));
+      note_life(state, life_of(claim.process));
       if (state.job.empty() || name == kJobClaim)
         state.job = "job " + claim.job.id + ", process " + std::to_string(claim.process.pid) + " on " + claim.job.host +
                     ", since " + claim.job.start;
@@ -128,15 +128,15 @@ FolderState state_of(int folder) {
                          std::memcmp(header.magic, kSnapshotMagic, sizeof header.magic) == 0;
       known = true;
       state.snapshots = state.snapshots || !whole || header.serial > 0;
-      note(state, whole ? life_of(header.writer) : Life::unknown);
+      note_life(state, whole ? life_of(header.writer) : Life::unknown);
     } else if (is_last_state_name(name)) {
       state.last_state = true;
     } else if (!is_ours(name)) {
-      note(state, Life::unknown);
+      note_life(state, Life::unknown);
     }
     return true;
   });
-  if (!read || !known) note(state, Life::unknown);
+  if (!read || !known) note_life(state, Life::unknown);
   return state;
 }
 
@@ -282,7 +282,7 @@ FolderState folder_state(const std::string& folder) {
   const auto opened = open_checked(folder);
   if (opened) {
     const Descriptor keep(*opened);
-    return state_of(*opened);
+    return read_folder_state(*opened);
   }
   state.exists = lstat(folder.c_str(), &info) == 0;
   return state;
@@ -355,7 +355,7 @@ void leave_snapshot_folder(const std::string& folder, std::uint64_t key, bool wh
   const auto opened = open_checked(folder);
   if (!opened) return;
   const Descriptor keep(*opened);
-  const FolderState state = state_of(*opened);
+  const FolderState state = read_folder_state(*opened);
   if (!(whole ? state.snapshots : state.observed()) && state.of(key)) empty(*opened, folder, false);
 }
 
@@ -363,7 +363,7 @@ bool discard_ended(const std::string& folder, bool snapshots) {
   const auto opened = open_checked(folder);
   if (!opened) return false;
   const Descriptor keep(*opened);
-  const FolderState state = state_of(*opened);
+  const FolderState state = read_folder_state(*opened);
   if (state.life != Life::ended || (state.observed() && !snapshots)) return false;
   // Through the descriptor: another job may have claimed the name meanwhile.
   empty(*opened, folder, true);
@@ -374,7 +374,7 @@ std::string set_aside(const std::string& folder) {
   const auto opened = open_checked(folder);
   if (!opened) return "";
   const Descriptor keep(*opened);
-  if (const FolderState state = state_of(*opened); state.life != Life::ended || !state.observed()) return "";
+  if (const FolderState state = read_folder_state(*opened); state.life != Life::ended || !state.observed()) return "";
   std::string aside = folder.substr(0, folder.size() - kEnding.size()) + ".replaced" + std::string(kEnding);
   discard_ended(aside, true);
   struct stat mine {

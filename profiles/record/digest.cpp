@@ -13,7 +13,7 @@ namespace {
 
 /// waiting_in() of each collective, in a table, because a node of the tree needs it for each record.
 constexpr auto kWaitings = [] {
-  std::array<Waiting, core::kCollectives> out{};
+  std::array<WaitRule, core::kCollectives> out{};
   for (int op = 0; op < core::kCollectives; ++op)
     out[static_cast<std::size_t>(op)] = waiting_in(static_cast<core::Collective>(op));
   return out;
@@ -27,12 +27,12 @@ Rank owner_of(const CallRecord& record, int size) {
 /// Whether others can wait for this rank in the call, so that it may be the awaited one.
 bool can_be_awaited(const CallRecord& record, Rank rank, int size) {
   if (record.kind != core::CallKind::blocking) return false;
-  const Waiting waiting = kWaitings[static_cast<std::size_t>(record.op)];
-  if (waiting == Waiting::all_for_last) return true;
+  const WaitRule waiting = kWaitings[static_cast<std::size_t>(record.op)];
+  if (waiting == WaitRule::all_for_last) return true;
   if (record.root < 0 || record.root >= size) return false;
   // In a scan each rank waits for another one.
-  return waiting == Waiting::root_for_last ? rank != record.root
-                                           : waiting == Waiting::others_for_root && rank == record.root;
+  return waiting == WaitRule::root_for_last ? rank != record.root
+                                            : waiting == WaitRule::others_for_root && rank == record.root;
 }
 
 /// Replaces `latest`, which arrived at `at`, by a rank that arrived later, or as late with a lower number. -1: none
@@ -146,7 +146,7 @@ CallFacts facts_of(const CallDigest& digest, int size, Nanoseconds tie) {
 CallSums sums_of(const CallRecord& record, const CallFacts& facts, Rank rank) {
   CallSums sums;
   if (record.kind == core::CallKind::blocking && facts.awaited >= 0 && facts.awaited != rank &&
-      (kWaitings[static_cast<std::size_t>(record.op)] != Waiting::root_for_last || rank == record.root))
+      (kWaitings[static_cast<std::size_t>(record.op)] != WaitRule::root_for_last || rank == record.root))
     sums.waited = std::max<Nanoseconds>(std::min(facts.awaited_at, record.exit) - record.arrival, 0);
   if (facts.by_pattern)
     sums.error = std::abs(record.arrival - facts.first - std::max(record.expected, 0) * kExpectedUnit);

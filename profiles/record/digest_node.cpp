@@ -14,7 +14,7 @@ namespace {
 
 /// Writes the entries of a part one after the other, and reads them again. The times of an entry are relative to the
 /// times of the entry before.
-class Times {
+class EntryTimes {
  public:
   Nanoseconds before = 0;
 
@@ -187,7 +187,7 @@ void pack_extra(Packer& out, std::span<const char> bytes) {
 }
 
 /// Whether each rank may wait for a different rank, so that it needs the arrivals of all ranks.
-bool needs_arrivals(core::Collective op) { return waiting_in(op) == Waiting::for_lower_ranks; }
+bool needs_arrivals(core::Collective op) { return waiting_in(op) == WaitRule::for_lower_ranks; }
 
 }  // namespace
 
@@ -257,8 +257,20 @@ DigestNode::Epoch* DigestNode::find(std::uint64_t first, bool create) {
     epoch = std::move(spare_.back());
     spare_.pop_back();
   }
-  epoch.first = first;
+  epoch.begin(first, children_ended_ ? 0 : place_.children.size());
   return &*epochs_.insert(at, std::move(epoch));
+}
+
+void DigestNode::Epoch::begin(std::uint64_t at, std::size_t children) {
+  first = at;
+  stage = Stage::ahead;
+  logs_awaited = sums_awaited = children;
+  uncertainty = waited = 0;
+  records.clear();
+  digests.clear();
+  facts.clear();
+  sums.clear();
+  samples.clear();
 }
 
 /// Keeps the times of the sampled calls of one rank: the rank, the number of bytes that follow, and the values.
@@ -292,26 +304,25 @@ void DigestNode::merge_records(Epoch& epoch, std::span<const CallRecord> records
 void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> records, Nanoseconds uncertainty,
                            Nanoseconds waited, Host& host) {
   if (given_up_) return;
-  if (records.empty()) return flush(host);
+  if (records.empty()) return flush_parts(host);
   // Epochs end in their order. So drop logs of children for earlier epochs that this rank has not ended.
-  std::erase_if(epochs_, [&](const Epoch& e) { return !e.own && e.first < std::max(first, facts_until_); });
-  if (first < facts_until_) return flush(host);  // too late
+  drop_epochs_ahead(std::max(first, facts_until_));
+  if (first < facts_until_) return flush_parts(host);  // too late
   try {
     reserve(records.size());
     Epoch* epoch = find(first, true);
-    if (!epoch || epoch->own) return;
+    if (!epoch || epoch->stage != Stage::ahead) return;
     epoch->records.assign(records.begin(), records.end());
     // A leaf sends its records as they are.
     if (!place_.children.empty() || place_.parent < 0) merge_records(*epoch, records, rank_);
-    epoch->own = true;
-    if (children_ended_ || (lost_from_ <= first && first < lost_until_))
-      epoch->logs = epoch->summed = place_.children.size();
+    epoch->stage = Stage::logged;
+    if (lost_from_ <= first && first < lost_until_) epoch->await_nothing();
     if (lost_until_ <= first) lost_from_ = UINT64_MAX;
     epoch->uncertainty = std::max(epoch->uncertainty, uncertainty);
     epoch->waited += waited;
   } catch (...) {
     std::erase_if(epochs_, [&](const Epoch& e) { return e.first == first; });
-    if (place_.parent < 0) host.missing(records.size());
+    if (place_.parent < 0) host.count_missing(records.size());
     throw;
   }
   advance(host);
@@ -340,30 +351,30 @@ void DigestNode::reserve(std::size_t records) {
   }
 }
 
-void DigestNode::flush(Host& host) {
+void DigestNode::flush_parts(Host& host) {
   if (up_.empty()) return;
   begin_message(message_, identity_, rank_);
   Packer(message_).append(up_);
   up_.clear();
-  host.send(place_.parent, message_);
+  host.send_message(place_.parent, message_);
 }
 
 void DigestNode::pass_up(Epoch& epoch, Host& host) {
-  epoch.passed = true;
+  epoch.stage = Stage::passed;
   const bool leaf = place_.children.empty();
   append_whole(up_, [&] {
     Packer out(up_);
     PartHead{leaf ? PartKind::records : PartKind::digests, epoch.first,
              leaf ? epoch.records.size() : epoch.digests.size(), epoch.uncertainty, epoch.waited}
         .pack(out);
-    Times times;
+    EntryTimes times;
     if (leaf)
       for (const CallRecord& record : epoch.records) times.pack(out, record);
     else
       for (const CallDigest& digest : epoch.digests) times.pack(out, digest);
     pack_extra(out, epoch.samples);
   });
-  flush(host);
+  flush_parts(host);
   epoch.digests.clear();
   epoch.samples.clear();
 }
@@ -415,8 +426,8 @@ CallSampled DigestNode::sample_of(std::size_t at) const {
 
 /// Leader: hands the calls of an epoch to the host, and sends the facts to all ranks.
 void DigestNode::decide(Epoch& epoch, Host& host) {
-  epoch.passed = true;
-  if (epoch.waited > 0) host.waited(epoch.waited);
+  epoch.stage = Stage::passed;
+  if (epoch.waited > 0) host.add_wait(epoch.waited);
   std::vector<char> patterns;
   std::uint64_t counted = 0;
   try {
@@ -426,7 +437,7 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
       const CallDigest& d = epoch.digests[i];
       CallFacts& facts = epoch.facts[i] = facts_of(d, size_, 2 * epoch.uncertainty);
       if (d.other >= 0) {
-        host.different(epoch.first + i, d);
+        host.report_difference(epoch.first + i, d);
         ++counted;
       }
       if (!facts.known) continue;
@@ -435,30 +446,30 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
         for (const Nanoseconds arrival : sample.arrivals) Packer(patterns).difference(arrival, d.first);
       facts.with_arrivals = needs_arrivals(d.op) && !sample.arrivals.empty();
       if (!core::is_irregular(d.op)) sample.blocks = {};
-      host.whole(epoch.first + i, d, facts, sample, static_cast<std::uint32_t>(stride_));
+      host.take_call(epoch.first + i, d, facts, sample, static_cast<std::uint32_t>(stride_));
       ++counted;
     }
   } catch (...) {
     epoch.facts.clear();
-    host.missing(epoch.digests.size() - counted);
+    host.count_missing(epoch.digests.size() - counted);
     throw;
   }
-  if (counted < epoch.digests.size()) host.missing(epoch.digests.size() - counted);
+  if (counted < epoch.digests.size()) host.count_missing(epoch.digests.size() - counted);
   if (!place_.children.empty()) {
     begin_message(message_, identity_, rank_);
     Packer out(message_);
     PartHead{PartKind::facts, epoch.first, epoch.facts.size(), 0, 0}.pack(out);
-    Times times;
+    EntryTimes times;
     for (const CallFacts& facts : epoch.facts) times.pack(out, facts);
     pack_extra(out, patterns);
-    for (const Rank child : place_.children) host.send(child, message_);
+    for (const Rank child : place_.children) host.send_message(child, message_);
   }
   apply(epoch, epoch.facts, patterns, host);
   epoch.samples.clear();
 }
 
 void DigestNode::apply(Epoch& epoch, std::span<const CallFacts> facts, std::span<const char> patterns, Host& host) {
-  epoch.applied = true;
+  epoch.stage = Stage::applied;
   if (epoch.sums.size() < facts.size()) epoch.sums.resize(facts.size());
   std::vector<Nanoseconds> arrivals;
   Unpacker in(patterns);
@@ -472,7 +483,8 @@ void DigestNode::apply(Epoch& epoch, std::span<const CallFacts> facts, std::span
       own = facts_below(own, arrivals, rank_);
     }
     if (i >= epoch.records.size()) continue;
-    const CallSums sums = host.own(epoch.records[i], own, own.with_arrivals ? static_cast<std::uint32_t>(stride_) : 1);
+    const CallSums sums =
+        host.apply_facts(epoch.records[i], own, own.with_arrivals ? static_cast<std::uint32_t>(stride_) : 1);
     epoch.sums[i].waited += sums.waited;
     epoch.sums[i].error += sums.error;
   }
@@ -481,7 +493,7 @@ void DigestNode::apply(Epoch& epoch, std::span<const CallFacts> facts, std::span
 void DigestNode::pass_sums(Epoch& epoch, Host& host) {
   if (place_.parent < 0) {
     for (std::size_t i = 0; i < std::min(epoch.facts.size(), epoch.sums.size()); ++i)
-      if (epoch.facts[i].known) host.summed(epoch.digests[i], epoch.facts[i], epoch.sums[i]);
+      if (epoch.facts[i].known) host.take_sums(epoch.digests[i], epoch.facts[i], epoch.sums[i]);
     return;
   }
   const bool errors = std::ranges::any_of(epoch.sums, [](const CallSums& s) { return s.error != 0; });
@@ -493,55 +505,52 @@ void DigestNode::pass_sums(Epoch& epoch, Host& host) {
     if (errors)
       for (const CallSums& s : epoch.sums) out.difference(s.error, 0);
   });
-  if (ended_) flush(host);
+  if (ended_) flush_parts(host);
 }
 
 /// Takes all steps for which the messages so far suffice.
 void DigestNode::advance(Host& host) {
   // The leader handles calls in their order.
   for (Epoch& epoch : epochs_) {
-    if (epoch.passed) continue;
-    if (!epoch.own || epoch.logs < place_.children.size()) break;
+    if (epoch.stage >= Stage::passed) continue;
+    if (epoch.stage == Stage::ahead || epoch.logs_awaited > 0) break;
     if (place_.parent < 0) decide(epoch, host);
     else pass_up(epoch, host);
   }
-  while (!epochs_.empty() && epochs_.front().applied && epochs_.front().summed >= place_.children.size()) {
+  while (!epochs_.empty() && epochs_.front().stage == Stage::applied && epochs_.front().sums_awaited == 0)
     finish_oldest(host);
-  }
 }
 
 void DigestNode::finish_oldest(Host& host) {
   Epoch& oldest = epochs_.front();
   pass_sums(oldest, host);
   finished_ = oldest.first + 1;
-  if (oldest.applied && place_.parent >= 0) {
+  if (oldest.stage == Stage::applied && place_.parent >= 0) {
     if (recent_.size() < kRecent) recent_.emplace_back();
     else std::rotate(recent_.begin(), recent_.begin() + 1, recent_.end());
     recent_.back().first = oldest.first;
     recent_.back().second.swap(oldest.records);
   }
-  oldest.own = oldest.passed = oldest.applied = false;
-  oldest.logs = oldest.summed = 0;
-  oldest.uncertainty = oldest.waited = 0;
-  oldest.records.clear();
-  oldest.digests.clear();
-  oldest.facts.clear();
-  oldest.sums.clear();
-  oldest.samples.clear();
   Epoch memory = std::move(oldest);
   epochs_.erase(epochs_.begin());
   spare_.push_back(std::move(memory));
 }
 
+/// Drops the logs of children for epochs that this rank will not end.
+void DigestNode::drop_epochs_ahead(std::uint64_t until) {
+  std::erase_if(epochs_, [&](const Epoch& e) { return e.stage == Stage::ahead && e.first < until; });
+}
+
 /// Continues without messages that are too late.
 void DigestNode::leave_late(Host& host) {
-  const auto late = [](const Epoch& e) { return e.own && !e.passed; };
+  const auto late = [](const Epoch& e) { return e.stage == Stage::logged; };
+  const auto ended = [](const Epoch& e) { return e.stage != Stage::ahead; };
   while (beyond(kMostLate, late)) {
-    std::ranges::find_if(epochs_, late)->logs = place_.children.size();
+    std::ranges::find_if(epochs_, late)->logs_awaited = 0;
     advance(host);
   }
   // The facts, or the sums of children, did not arrive.
-  while (beyond(2 * kMostLate + static_cast<std::size_t>(place_.depth), [](const Epoch& e) { return e.own; })) {
+  while (beyond(2 * kMostLate + static_cast<std::size_t>(place_.depth), ended)) {
     finish_oldest(host);
     advance(host);
   }
@@ -550,15 +559,15 @@ void DigestNode::leave_late(Host& host) {
 void DigestNode::take_log(const PartHead& part, std::span<const char> samples, Rank from) {
   Epoch* epoch = find(part.first, false);
   if (!epoch && part.first >= facts_until_) {
-    if (beyond(kMostAhead, [](const Epoch& e) { return !e.own; })) {
+    if (beyond(kMostAhead, [](const Epoch& e) { return e.stage == Stage::ahead; })) {
       lost_from_ = std::min(lost_from_, part.first);
       lost_until_ = std::max(lost_until_, part.first + 1);
       return;
     }
     epoch = find(part.first, true);
   }
-  if (!epoch || epoch->passed) return;  // too late
-  ++epoch->logs;
+  if (!epoch || epoch->stage >= Stage::passed) return;  // too late
+  if (epoch->logs_awaited > 0) --epoch->logs_awaited;
   epoch->uncertainty = std::max(epoch->uncertainty, part.uncertainty);
   epoch->waited += part.waited;
   if (part.kind == PartKind::records) {
@@ -577,11 +586,11 @@ void DigestNode::take_facts(std::uint64_t first, std::span<const char> part, std
   if (!place_.children.empty()) {
     begin_message(message_, identity_, rank_);
     Packer(message_).append(part);
-    for (const Rank child : place_.children) host.send(child, message_);
+    for (const Rank child : place_.children) host.send_message(child, message_);
   }
   Epoch* const epoch = find(first, false);
-  if (epoch && epoch->own) {
-    if (!epoch->applied) apply(*epoch, facts_, patterns, host);
+  if (epoch && epoch->stage != Stage::ahead) {
+    if (epoch->stage != Stage::applied) apply(*epoch, facts_, patterns, host);
   } else if (first >= finished_) {
     // Without the log of this rank, the leader knows no call of the epoch, so no rank has waits to add up.
     Epoch none;
@@ -589,13 +598,13 @@ void DigestNode::take_facts(std::uint64_t first, std::span<const char> part, std
     pass_sums(none, host);
   }
   for (Epoch& e : epochs_)
-    if (e.own && e.first < facts_until_) e.passed = e.applied = true;
+    if (e.stage != Stage::ahead && e.first < facts_until_) e.stage = Stage::applied;
 }
 
 void DigestNode::take_sums(std::uint64_t first) {
   Epoch* const epoch = find(first, false);
   if (!epoch) return;
-  ++epoch->summed;
+  if (epoch->sums_awaited > 0) --epoch->sums_awaited;
   if (epoch->sums.size() < sums_.size()) epoch->sums.resize(sums_.size());
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     epoch->sums[i].waited += sums_[i].waited;
@@ -603,7 +612,7 @@ void DigestNode::take_sums(std::uint64_t first) {
   }
 }
 
-bool DigestNode::take(std::span<const char> message, Host& host) {
+bool DigestNode::take_message(std::span<const char> message, Host& host) {
   Unpacker head(message);
   if (head.plain() != identity_) return false;
   const auto from = static_cast<Rank>(head.number());
@@ -614,7 +623,7 @@ bool DigestNode::take(std::span<const char> message, Host& host) {
     const PartHead part = PartHead::unpack(in);
     if (!in.good || from_child == (part.kind == PartKind::facts) || (!from_child && from != place_.parent))
       return false;
-    Times times;
+    EntryTimes times;
     const auto each = [&](auto& entries, auto entry) {
       entries.clear();
       for (std::uint64_t i = 0; i < part.count && in.good; ++i) entries.push_back(entry());
@@ -644,16 +653,16 @@ bool DigestNode::take(std::span<const char> message, Host& host) {
   return true;
 }
 
-void DigestNode::end(Host& host) {
+void DigestNode::end_calls(Host& host) {
   ended_ = true;
-  if (children_ended_) std::erase_if(epochs_, [](const Epoch& e) { return !e.own; });
-  flush(host);
+  if (children_ended_) drop_epochs_ahead(UINT64_MAX);
+  flush_parts(host);
 }
 
 void DigestNode::end_children(Host& host) {
   children_ended_ = true;
-  if (ended_) std::erase_if(epochs_, [](const Epoch& e) { return !e.own; });
-  for (Epoch& e : epochs_) e.logs = e.summed = place_.children.size();
+  if (ended_) drop_epochs_ahead(UINT64_MAX);
+  for (Epoch& e : epochs_) e.await_nothing();
   advance(host);
 }
 
@@ -665,7 +674,7 @@ void DigestNode::give_up() {
 
 std::uint64_t DigestNode::counted_until(std::uint64_t next) const {
   for (const Epoch& e : epochs_)
-    if (!e.passed) return e.first;
+    if (e.stage < Stage::passed) return e.first;
   return next;
 }
 

@@ -5,8 +5,8 @@
 //
 // The steps of an epoch: every rank logs the same calls. A leaf sends its records. An inner node sends digests as soon
 // as it has its own records and the digests of all children. The leader sends the facts of each call down. Each rank
-// computes its waits from the facts. The sums of the waits go up with the next epoch, or with flush(). Then the rank
-// forgets the epoch.
+// computes its waits from the facts. The sums of the waits go up with the next epoch, or with flush_parts(). Then the
+// rank forgets the epoch.
 //
 // All functions may throw std::bad_alloc. Then calls of the epochs on their way are lost, and count as missing.
 #pragma once
@@ -36,21 +36,21 @@ class DigestNode {
    public:
     virtual ~Host() = default;
     /// Sends a message to a rank of the communicator, without waiting. Returns false if the message is lost.
-    virtual bool send(Rank to, std::span<const char> message) = 0;
+    virtual bool send_message(Rank to, std::span<const char> message) = 0;
     /// Takes the rank's own part of a call, and returns its sums. Its waits stand for `stands_for` calls.
-    virtual CallSums own(const CallRecord& record, const CallFacts& facts, std::uint32_t stands_for) = 0;
+    virtual CallSums apply_facts(const CallRecord& record, const CallFacts& facts, std::uint32_t stands_for) = 0;
     /// Leader: takes a call with the records of all ranks. Calls come in their order. `sampled` is empty if the
     /// arrivals of single ranks are not known.
-    virtual void whole(std::uint64_t n, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
-                       std::uint32_t stands_for) = 0;
-    /// Leader: takes the sums of all ranks for a call, after whole() has taken the call.
-    virtual void summed(const CallDigest& call, const CallFacts& facts, const CallSums& sums) = 0;
+    virtual void take_call(std::uint64_t n, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
+                           std::uint32_t stands_for) = 0;
+    /// Leader: takes the sums of all ranks for a call, after take_call() has taken the call.
+    virtual void take_sums(const CallDigest& call, const CallFacts& facts, const CallSums& sums) = 0;
     /// Leader: counts `calls` calls whose records are lost.
-    virtual void missing(std::uint64_t calls) = 0;
+    virtual void count_missing(std::uint64_t calls) = 0;
     /// Leader: takes a call number at which ranks made different calls. Such a call has no pattern.
-    virtual void different(std::uint64_t n, const CallDigest& call) = 0;
+    virtual void report_difference(std::uint64_t n, const CallDigest& call) = 0;
     /// Leader: takes the time that all members together waited at boundaries, before an epoch whose records are here.
-    virtual void waited(Nanoseconds sum) = 0;
+    virtual void add_wait(Nanoseconds sum) = 0;
   };
 
   /// `with_exits`: samples contain the exits, too.
@@ -61,11 +61,11 @@ class DigestNode {
   void end_epoch(std::uint64_t first, std::span<const CallRecord> records, Nanoseconds uncertainty, Nanoseconds waited,
                  Host& host);
   /// Takes a message of this communicator. Returns false if it is damaged. The identity is in front of each message.
-  bool take(std::span<const char> message, Host& host);
+  bool take_message(std::span<const char> message, Host& host);
   /// Sends the parts that wait for the next epoch.
-  void flush(Host& host);
+  void flush_parts(Host& host);
   /// Registers that the communicator has ended on this rank: from now on, sums do not wait for another epoch.
-  void end(Host& host);
+  void end_calls(Host& host);
   /// Registers that all children have ended and will send no more messages.
   void end_children(Host& host);
   /// Drops all epochs. From now on, this node sends nothing and ignores all messages.
@@ -87,7 +87,8 @@ class DigestNode {
     if (place_.parent >= 0)
       for (const auto& [first, records] : recent_) f(first, std::span<const CallRecord>(records), true);
     for (const Epoch& e : epochs_)
-      if (e.own && (place_.parent >= 0 || !e.passed)) f(e.first, std::span<const CallRecord>(e.records), e.applied);
+      if (e.stage == Stage::logged || (e.stage > Stage::logged && place_.parent >= 0))
+        f(e.first, std::span<const CallRecord>(e.records), e.stage == Stage::applied);
   }
   /// Leader: the number of the first call that is not counted yet. `next`: the number of the next epoch's first call.
   std::uint64_t counted_until(std::uint64_t next) const;
@@ -107,18 +108,29 @@ class DigestNode {
   /// 2,000 calls or more without this rank. The calls of its later epochs are lost.
   static constexpr std::size_t kMostAhead = 16;
 
+  /// The steps of an epoch on this rank, in their order.
+  enum class Stage : std::uint8_t {
+    ahead,    ///< children have ended the epoch, this rank has not
+    logged,   ///< this rank has ended the epoch
+    passed,   ///< this node has sent the digests up, or the leader the facts down
+    applied,  ///< this rank has applied the facts
+  };
+
   struct Epoch {
     std::uint64_t first = 0;
-    bool own = false;                  ///< this rank has ended the epoch
-    bool passed = false;               ///< this node has sent the digests up, or the leader the facts down
-    bool applied = false;              ///< this rank has applied the facts
-    std::size_t logs = 0, summed = 0;  ///< number of children whose digests are here; whose sums are here
+    Stage stage = Stage::ahead;
+    std::size_t logs_awaited = 0, sums_awaited = 0;  ///< number of children whose logs, whose sums are not here
     Nanoseconds uncertainty = 0, waited = 0;
     std::vector<CallRecord> records;
     std::vector<CallDigest> digests;
     std::vector<CallFacts> facts;  ///< on the leader only
     std::vector<CallSums> sums;
     std::vector<char> samples;  ///< blocks of ranks, packed
+
+    /// Continues without messages of the children.
+    void await_nothing() { logs_awaited = sums_awaited = 0; }
+    /// Becomes another epoch in the same memory.
+    void begin(std::uint64_t at, std::size_t children);
   };
 
   Epoch* find(std::uint64_t first, bool create);
@@ -135,6 +147,7 @@ class DigestNode {
   void take_facts(std::uint64_t first, std::span<const char> part, std::span<const char> patterns, Host& host);
   void take_sums(std::uint64_t first);
   void leave_late(Host& host);
+  void drop_epochs_ahead(std::uint64_t until);
   /// Whether more than `most` epochs are of this kind, with more calls than `most` steady epochs have. Slow calls make
   /// short epochs, so a rank that is a few hundred calls behind is many epochs behind.
   template <typename Kind>

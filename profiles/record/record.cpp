@@ -234,7 +234,7 @@ void SiteBook::add_wait(PatternSite& site, const Members& members, Nanoseconds f
 
 void SiteBook::add_scan(const CallDigest& call, const Members& members, std::span<const Nanoseconds> of_arrivals,
                         std::uint32_t stands_for) {
-  if (call.kind != core::CallKind::blocking || waiting_in(call.op) != Waiting::for_lower_ranks) return;
+  if (call.kind != core::CallKind::blocking || waiting_in(call.op) != WaitRule::for_lower_ranks) return;
   PatternSite& site = site_at({call.site, call.op, static_cast<std::int32_t>(members.world.size()), call.callers});
   std::vector<double> awaited(members.world.size());
   for_each_wait(
@@ -257,7 +257,7 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
   add_call(call, members, facts, network);
   std::vector<Nanoseconds> of_arrivals;
   for (const CallRecord* r : records) of_arrivals.push_back(r->arrival);
-  const bool scan = waiting_in(call.op) == Waiting::for_lower_ranks;
+  const bool scan = waiting_in(call.op) == WaitRule::for_lower_ranks;
   CallSums all;
   for (Rank r = 0; r < size; ++r) {
     const auto at = static_cast<std::size_t>(r);

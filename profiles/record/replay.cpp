@@ -61,9 +61,9 @@ void Replay::put_in_order(int ranks) {
 namespace {
 
 /// A replay on its way through the calls.
-class Run {
+class ReplayRun {
  public:
-  Run(const std::vector<ReplayCall>& calls, int ranks, const Change& change) : change_(change) {
+  ReplayRun(const std::vector<ReplayCall>& calls, int ranks, const Change& change) : change_(change) {
     State begin;
     if (!calls.empty()) {
       const auto first_of = [](const ReplayCall& c) { return *std::ranges::min_element(c.arrivals); };
@@ -182,7 +182,7 @@ class Run {
 }  // namespace
 
 double Replay::time(const Change& change) const {
-  Run run(calls_, ranks_, change);
+  ReplayRun run(calls_, ranks_, change);
   for (const ReplayCall& call : calls_) run.add(call);
   return run.total();
 }

@@ -11,7 +11,7 @@
 
 namespace latecomer::profiles {
 
-enum class Waiting : std::uint8_t {
+enum class WaitRule : std::uint8_t {
   all_for_last,     ///< every rank for the rank that arrives last
   root_for_last,    ///< the root for the last of the other ranks
   others_for_root,  ///< every rank for the root
@@ -19,27 +19,27 @@ enum class Waiting : std::uint8_t {
   unknown,          ///< neighbours, which the records do not name
 };
 
-constexpr Waiting waiting_in(core::Collective op) {
+constexpr WaitRule waiting_in(core::Collective op) {
   const core::CollectiveTraits& t = core::traits(op);
   const bool gathers = t.output.root != core::Extent::none && t.output.others == core::Extent::none;
-  if (core::is_rooted(op)) return gathers ? Waiting::root_for_last : Waiting::others_for_root;
+  if (core::is_rooted(op)) return gathers ? WaitRule::root_for_last : WaitRule::others_for_root;
   if (t.combines == core::Combines::up_to_me || t.combines == core::Combines::before_me)
-    return Waiting::for_lower_ranks;
-  return op >= core::Collective::neighbor_allgather ? Waiting::unknown : Waiting::all_for_last;
+    return WaitRule::for_lower_ranks;
+  return op >= core::Collective::neighbor_allgather ? WaitRule::unknown : WaitRule::all_for_last;
 }
 
 /// The definition of a collective in words, for reports.
 constexpr std::string_view waiting_text(core::Collective op) {
   switch (waiting_in(op)) {
-    case Waiting::all_for_last:
+    case WaitRule::all_for_last:
       return "every rank waits for the last one";
-    case Waiting::root_for_last:
+    case WaitRule::root_for_last:
       return "the root waits for the last of the others";
-    case Waiting::others_for_root:
+    case WaitRule::others_for_root:
       return "the others wait for the root";
-    case Waiting::for_lower_ranks:
+    case WaitRule::for_lower_ranks:
       return "a rank waits for the last of the ranks below it";
-    case Waiting::unknown:
+    case WaitRule::unknown:
       break;
   }
   return "not counted: the records do not name the neighbours";
@@ -53,22 +53,22 @@ void for_each_awaited(core::Collective op, core::Rank root_rank, std::size_t ran
   const auto root = static_cast<std::size_t>(root_rank);
   if (core::is_rooted(op) && root >= ranks) return;
   switch (waiting_in(op)) {
-    case Waiting::all_for_last: {
+    case WaitRule::all_for_last: {
       std::size_t last = 0;
       for (std::size_t r = 1; r < ranks; ++r) last = later(last, r);
       for (std::size_t r = 0; r < ranks; ++r) note(r, last);
       return;
     }
-    case Waiting::root_for_last: {
+    case WaitRule::root_for_last: {
       std::size_t last = root == 0 && ranks > 1 ? 1 : 0;
       for (std::size_t r = 0; r < ranks; ++r)
         if (r != root) last = later(last, r);
       return note(root, last);
     }
-    case Waiting::others_for_root:
+    case WaitRule::others_for_root:
       for (std::size_t r = 0; r < ranks; ++r) note(r, root);
       return;
-    case Waiting::for_lower_ranks: {
+    case WaitRule::for_lower_ranks: {
       std::size_t last = 0;
       for (std::size_t r = 1; r < ranks; ++r) {
         note(r, last);
@@ -76,7 +76,7 @@ void for_each_awaited(core::Collective op, core::Rank root_rank, std::size_t ran
       }
       return;
     }
-    case Waiting::unknown:
+    case WaitRule::unknown:
       return;
   }
 }

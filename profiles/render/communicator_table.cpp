@@ -9,7 +9,7 @@
 
 #include "profiles/base/text.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 std::vector<analysis::Communicator> communicators_of(const Profile& profile) {
   std::vector<analysis::Communicator> out;
@@ -36,4 +36,4 @@ void print_communicators(const Profile& profile, int most) {
   }
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -8,7 +8,7 @@
 
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// The titles of the columns, in order, for the terminal and for the page.
 inline constexpr std::string_view kCommunicatorTitles[] = {"ranks",      "calls",      "wait, sum", "share",
@@ -21,4 +21,4 @@ std::string members_of(const analysis::Communicator& communicator);
 /// Prints the `most` communicators in which ranks waited longest; nothing if the job has only one.
 void print_communicators(const Profile& profile, int most);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -12,7 +12,7 @@
 #include "profiles/format/last_state.hpp"
 #include "profiles/record/live.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 /// " for 1.2 s", or "" for a time that is not known.
@@ -24,7 +24,7 @@ std::int64_t message_age(const LiveRank& r) { return r.looked > 0 && r.message >
 /// Missing ranks that a sentence describes. Derived: eight take about ten lines of a terminal.
 constexpr std::size_t kNamed = 8;
 /// Lines of a table that nobody asked for in full. Derived: about two screens.
-constexpr std::size_t kMostRows = 64;
+constexpr std::size_t kMostLines = 64;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ std::vector<std::string> Hang::findings() const {
   }
   if (!more.empty()) {
     const bool one = more.size() == 1;
-    out.push_back((one ? "Rank " : "Ranks ") + ranks_text(more) + (one ? " is" : " are") + " gone, too.");
+    out.push_back((one ? "Rank " : "Ranks ") + numbers_text(more) + (one ? " is" : " are") + " gone, too.");
   }
   // Calls of one communicator with equal numbers must be alike.
   // Communicators without an identity yet are told apart by their size and the place of the call.
@@ -74,7 +74,7 @@ std::vector<std::string> Hang::findings() const {
       longest = std::max(longest, message_age(r));
     }
   if (!stuck.empty())
-    out.push_back((stuck.size() == 1 ? "Rank " : "Ranks ") + ranks_text(stuck) +
+    out.push_back((stuck.size() == 1 ? "Rank " : "Ranks ") + numbers_text(stuck) +
                   (stuck.size() == 1 ? " waits" : " wait") + " inside a message, a completion or a one-sided call" +
                   lasting(longest) + ".");
   return out;
@@ -95,11 +95,11 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
     waiting += (waiting.empty() ? one ? "Rank " : "Ranks "
                 : one           ? ", rank "
                                 : ", ranks ") +
-               ranks_text(of) + (one ? " waits in " : " wait in ") + kind;
+               numbers_text(of) + (one ? " waits in " : " wait in ") + kind;
   }
   const std::string number = "call " + std::to_string(any.n) + " on " + communicator(any);
   std::size_t made = members.size();
-  // MPI may let a rank leave a call that the others wait in, also where it made another call than they.
+  // MPI may let a rank leave a call in which the others wait, even if the rank made another call.
   const auto left = [&](const LiveRank& r) {
     return r.inside != 1 && !r.stale && any.communicator != 0 && r.communicator == any.communicator && r.n == any.n;
   };
@@ -146,8 +146,8 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   out.push_back(text + ".");
 }
 
-/// Nobody may have looked twice at a job that has ended. Its ranks were killed one after the other, so where they were
-/// is not where they stood.
+/// Whether the rank stands still. Of a job that has ended, there may be one look only. Its ranks were killed one after
+/// the other, so their last places are not those at which they stood still.
 bool Hang::is_judged(const LiveRank& r) const {
   return !r.moves && !r.stale && (!state_.ended || r.watched >= analysis::kStandsStill_ns);
 }
@@ -177,7 +177,7 @@ std::string Hang::state(const LiveRank& r) { return std::string(process_state_na
 
 std::string Hang::site(const LiveRank& r) const {
   const auto found = state_.places.find(r.site);
-  return found == state_.places.end() ? "an unknown place" : analysis::place(found->second);
+  return found == state_.places.end() ? "an unknown place" : analysis::place_of(found->second);
 }
 
 std::string Hang::call_text(const LiveRank& r) const {
@@ -244,7 +244,7 @@ std::string Hang::table_of_groups() const {
   for (const auto* members : order) {
     std::vector<int> of;
     for (const LiveRank* r : *members) of.push_back(r->rank);
-    if (rows++ >= kMostRows) {
+    if (rows++ >= kMostLines) {
       rest.insert(rest.end(), of.begin(), of.end());
       continue;
     }
@@ -256,13 +256,13 @@ std::string Hang::table_of_groups() const {
   }
   if (!rest.empty()) {
     std::sort(rest.begin(), rest.end());
-    out += "and in " + std::to_string(order.size() - kMostRows) + " further lines " + ranks_named(rest) + "\n";
+    out += "and in " + std::to_string(order.size() - kMostLines) + " further lines " + ranks_named(rest) + "\n";
   }
   return out;
 }
 
 std::string Hang::table(bool each) const {
-  if (!each && ranks().size() > kMostRows) return table_of_groups();
+  if (!each && ranks().size() > kMostLines) return table_of_groups();
   std::size_t wide = 0;
   if (several_hosts_)
     for (const LiveRank& r : ranks()) wide = std::max(wide, r.host.size() + 2);
@@ -279,4 +279,4 @@ std::string Hang::table(bool each) const {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges a job's ranks by where they are: which of them stand still in which collective, for which ranks, and which
-// calls of one communicator differ. `who` shows it of a running job, the report of one that stood still when it ended.
+// Judges a job's ranks by their present calls: the ranks that stand still, the collective and the ranks that they wait
+// for, and the differing calls of one communicator. `who` shows it for a running job, the report for one that hung.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "profiles/analysis/live_rank.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 using analysis::LiveRank;
 using analysis::LiveState;
@@ -18,14 +18,13 @@ class Hang {
   /// `state`: of one job, not empty.
   explicit Hang(LiveState state);
 
-  /// What is wrong, one sentence each; empty: every rank moves, or nobody waits. Ranks whose state is stale are not
+  /// The findings, one sentence each; empty: every rank moves, or no rank waits. Ranks whose state is stale are not
   /// judged.
   std::vector<std::string> findings() const;
 
   const std::vector<LiveRank>& ranks() const { return state_.ranks; }
-  bool several_hosts() const { return several_hosts_; }
-  /// How long a process has been where it is. Calls of idle epochs have no time: at least as long as we looked. -1: not
-  /// known.
+  /// The time of a process at its present place. Calls of idle epochs have no time: at least the time since the first
+  /// look. -1: not known.
   static std::int64_t age(const LiveRank& r);
   static std::string operation(const LiveRank& r);
   static std::string communicator(const LiveRank& r);
@@ -50,4 +49,4 @@ class Hang {
   bool several_hosts_ = false;
 };
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -12,7 +12,7 @@
 #include "profiles/render/page_data.hpp"
 #include "profiles/render/verdict.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 std::string escaped(std::string_view text) {
@@ -52,7 +52,7 @@ std::string verdict_html(const Profile& profile) {
                      : out;
 }
 
-std::string job_html(const analysis::Job& job) {
+std::string job_html(const analysis::ProfileJob& job) {
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.1f s", job.wall / 1e9);
   const std::pair<const char*, std::string> rows[] = {
@@ -109,4 +109,4 @@ std::string html_report(const Profile& profile) {
   return out.append(rest);
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -7,9 +7,9 @@
 
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// `profile` has names, cells and the record if there is one. Its sites are in display order.
 std::string html_report(const Profile& profile);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

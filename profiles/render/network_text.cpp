@@ -5,7 +5,7 @@
 #include "core/base/text.hpp"
 #include "profiles/base/text.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 std::string network_sentence(const Profile& profile) {
   if (!profile.network) return "";
@@ -22,4 +22,4 @@ std::string network_sentence(const Profile& profile) {
          core::significant(n.beta_ns_per_byte, 3) + " ns per byte.";
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

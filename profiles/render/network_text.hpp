@@ -6,9 +6,9 @@
 
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// A sentence with the main figures and their source. "": the profile has no figures.
 std::string network_sentence(const Profile& profile);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

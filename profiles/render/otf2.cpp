@@ -12,7 +12,7 @@
 #ifdef LATECOMER_OTF2
 #include <otf2/otf2.h>
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 void must(OTF2_ErrorCode code) {
@@ -135,7 +135,7 @@ class Archive {
         slice(arrival, call.wait_ends[visit.position], kWaiting);
       }
       if (after < exit) slice(after, exit, kAfterLast);
-      // What a rank sends and receives is not known.
+      // The bytes that a rank sends and receives are not known.
       must(OTF2_EvtWriter_MpiCollectiveEnd(
           events, nullptr, static_cast<OTF2_TimeStamp>(exit), number_of(call.op), static_cast<OTF2_CommRef>(call.group),
           call.root >= 0 ? static_cast<std::uint32_t>(call.root) : OTF2_COLLECTIVE_ROOT_NONE, 0, 0));
@@ -183,7 +183,7 @@ class Archive {
                                           string("after the last arrival"), nothing, OTF2_REGION_ROLE_ARTIFICIAL,
                                           OTF2_PARADIGM_MPI, OTF2_REGION_FLAG_NONE, nothing, 0, 0));
     for (const Site& site : profile_.sites) {
-      const analysis::Frame::Name& name = site.frames.front().name;
+      const analysis::NamedFrame::Name& name = site.frames.front().name;
       const auto line = static_cast<std::uint32_t>(name.line);
       must(OTF2_GlobalDefWriter_WriteRegion(to, region_of(site.index), string(site.op + " at " + site.place()),
                                             string("MPI_" + site.op), string("site " + site.id),
@@ -240,16 +240,16 @@ std::size_t write_otf2(const Profile& profile, const RecordedArrivals& record, c
   return Archive(profile, record, folder).write();
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles
 
 #else
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 std::size_t write_otf2(const Profile&, const RecordedArrivals&, const std::string&) {
   throw BadUsage("--otf2: this latecomer was built without OTF2; install libotf2-trace-dev and build it again");
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// Writes the archive `folder`/traces.otf2: a location group per rank below the node of its host, a region per call
 /// site, and inside it the regions `waiting` and `after the last arrival`. Returns the number of visits that the
@@ -14,4 +14,4 @@ namespace latecomer::cli {
 /// and if `folder` exists.
 std::size_t write_otf2(const Profile& profile, const RecordedArrivals& record, const std::string& folder);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -10,7 +10,7 @@
 #include "profiles/render/page_data.hpp"
 #include "profiles/render/page_stretches.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 /// Derived: about two pixels per bin on a page of 1,000 pixels, and 20 sites as in the first page of the table.
@@ -19,7 +19,7 @@ constexpr std::size_t kTimeBins = 400, kRankBins = 250, kPoints = 300, kSitesSho
 constexpr std::size_t kMostMeans = 8'000'000;
 
 /// One recorded call. `offsets_ns`: per rank of `group`, from the first arrival.
-struct Event {
+struct PageEvent {
   double at_ns = 0, last_ns = 0, median_ns = 0, waited_ns = 0;
   core::Rank last_rank = 0;
   const std::vector<core::Rank>* group = nullptr;
@@ -27,12 +27,12 @@ struct Event {
 };
 
 /// The calls of communicators of several ranks, by the place of the site in the file.
-using EventsOf = std::map<std::size_t, std::vector<Event>>;
+using EventsOf = std::map<std::size_t, std::vector<PageEvent>>;
 EventsOf events_of(const RecordedArrivals& record) {
   EventsOf out;
   for (const RecordedCall& call : record.calls) {
     if (call.arrivals.size() < 2) continue;
-    Event event;
+    PageEvent event;
     event.group = &record.groups[call.group];
     const auto [first, last] = std::ranges::minmax_element(call.arrivals);
     event.last_rank = (*event.group)[static_cast<std::size_t>(last - call.arrivals.begin())];
@@ -65,9 +65,9 @@ std::size_t bin(double at, double span, std::size_t bins) {
 }
 
 /// The calls of a site over time: one point per call, or per bin of time if there are more than kPoints.
-Json series(const std::vector<const Event*>& calls, double span) {
+Json series(const std::vector<const PageEvent*>& calls, double span) {
   std::map<core::Rank, Mean> ranks;
-  for (const Event* e : calls)
+  for (const PageEvent* e : calls)
     for (std::size_t i = 0; i < e->offsets_ns.size(); ++i) ranks[(*e->group)[i]].add(e->offsets_ns[i]);
   std::vector<core::Rank> latest;
   latest.reserve(ranks.size());
@@ -85,7 +85,7 @@ Json series(const std::vector<const Event*>& calls, double span) {
   const bool each = calls.size() <= kPoints;
   std::vector<Point> points(each ? calls.size() : kPoints);
   for (std::size_t c = 0; c < calls.size(); ++c) {
-    const Event& e = *calls[c];
+    const PageEvent& e = *calls[c];
     Point& p = points[each ? c : bin(e.at_ns, span, kPoints)];
     p.at.add(e.at_ns);
     p.median.add(e.median_ns);
@@ -120,7 +120,7 @@ Json ranks_by_time(const EventsOf& sites, double span) {
   std::size_t calls = 0;
   for (const auto& [site, events] : sites) {
     calls += events.size();
-    for (const Event& e : events)
+    for (const PageEvent& e : events)
       for (std::size_t i = 0; i < e.offsets_ns.size(); ++i) place[(*e.group)[i]] = 0;
   }
   std::vector<core::Rank> ranks;
@@ -132,7 +132,7 @@ Json ranks_by_time(const EventsOf& sites, double span) {
                     per = (ranks.size() + kRankBins - 1) / kRankBins, rows = (ranks.size() + per - 1) / per;
   std::vector<Mean> means(ranks.size() * times);
   for (const auto& [site, events] : sites)
-    for (const Event& e : events)
+    for (const PageEvent& e : events)
       for (std::size_t i = 0; i < e.offsets_ns.size(); ++i)
         means[place[(*e.group)[i]] * times + bin(e.at_ns, span, times)].add(e.offsets_ns[i]);
   std::vector<double> cells(rows * times, kNoValue);
@@ -158,24 +158,24 @@ Json page_arrivals(const Profile& profile) {
   if (sites.empty()) return nullptr;
   double end = 0;
   std::vector<std::pair<double, std::size_t>> order;
-  std::vector<const Event*> all;
+  std::vector<const PageEvent*> all;
   for (const auto& [site, events] : sites) {
     double waited = 0;
-    for (const Event& e : events) {
+    for (const PageEvent& e : events) {
       end = std::max(end, e.at_ns);
       waited += e.waited_ns;
       all.push_back(&e);
     }
     order.emplace_back(-waited, site);
   }
-  std::stable_sort(all.begin(), all.end(), [](const Event* a, const Event* b) { return a->at_ns < b->at_ns; });
+  std::stable_sort(all.begin(), all.end(), [](const PageEvent* a, const PageEvent* b) { return a->at_ns < b->at_ns; });
   std::stable_sort(order.begin(), order.end());
   Json plots = Json::array();
   const double span = std::max(end, 1.0);
   plots.push_back(series(all, span));
   for (std::size_t i = 0; i < std::min(order.size(), kSitesShown); ++i) {
-    std::vector<const Event*> calls;
-    for (const Event& e : sites.at(order[i].second)) calls.push_back(&e);
+    std::vector<const PageEvent*> calls;
+    for (const PageEvent& e : sites.at(order[i].second)) calls.push_back(&e);
     plots.push_back(series(calls, span));
     plots.back()["site"] = record.site_ids[order[i].second];
   }
@@ -192,4 +192,4 @@ Json page_arrivals(const Profile& profile) {
           {"stretches", page_stretches(record)}};
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

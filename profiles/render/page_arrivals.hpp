@@ -5,9 +5,9 @@
 
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// null if the profile has no record of arrivals, or if no call is in it.
 Json page_arrivals(const Profile& profile);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

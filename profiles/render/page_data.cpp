@@ -15,7 +15,7 @@
 #include "profiles/render/page_arrivals.hpp"
 #include "profiles/render/rank_table.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 /// Derived: four values of 2 bytes per cell make 2.7 MB of base64 at 1,000 sites, and a page is at most 2,000 pixels
@@ -28,8 +28,8 @@ constexpr std::size_t kMostBars = 500;
 /// The communicators that the page lists.
 constexpr std::size_t kMostCommunicators = 1000;
 
-Json share(profiles::Share part) { return part.known() ? rounded(part.value()) : Json(nullptr); }
-Json share(double part, double whole) { return share(profiles::Share::of(part, whole)); }
+Json share_json(profiles::Share part) { return part.known() ? rounded(part.value()) : Json(nullptr); }
+Json share_json(double part, double whole) { return share_json(profiles::Share::of(part, whole)); }
 
 /// Texts that many sites share, each once.
 class Texts {
@@ -46,7 +46,7 @@ class Texts {
   Json all_ = Json::array();
 };
 
-Json histogram(const analysis::Histogram& h) {
+Json histogram(const analysis::HistogramFigures& h) {
   const auto median = h.bounds(0.5);
   Json out = {{"mean", rounded(h.mean)},
               {"max", rounded(h.max)},
@@ -74,8 +74,9 @@ void add_callers(Json& out, const Site& site, const std::vector<analysis::Caller
       out.push_back({level, -1, callers.size() - i});
       return;
     }
-    const analysis::Calls& f = callers[i].figures;
-    out.push_back({level, places.number(callers[i].place()), share(f.calls, site.calls), share(f.waited, site.waited)});
+    const analysis::CallFigures& f = callers[i].figures;
+    out.push_back(
+        {level, places.number(callers[i].place()), share_json(f.calls, site.calls), share_json(f.waited, site.waited)});
     add_callers(out, site, callers[i].callers, level + 1, places);
   }
 }
@@ -88,10 +89,10 @@ Json callers_data(const Site& site, Texts& places) {
 
 Json site_data(const Site& s, Texts& places, double rank_time) {
   Json frames = Json::array(), dispatch = frames, decisions = frames;
-  for (const analysis::Frame& frame : s.frames) frames.push_back(place(frame));
+  for (const analysis::NamedFrame& frame : s.frames) frames.push_back(place_of(frame));
   for (const analysis::Dispatch& d : s.dispatch)
     dispatch.push_back({d.algorithm, d.calls, rounded(d.elapsed), rounded(d.after_last)});
-  for (const analysis::Decision& d : s.decisions) {
+  for (const analysis::DecisionFigures& d : s.decisions) {
     const auto time = [](const std::optional<double>& ns) { return ns ? rounded(*ns) : Json(nullptr); };
     decisions.push_back(
         {d.bytes, d.calls, d.algorithm, d.reason, time(d.predicted), time(d.measured), time(d.native_measured)});
@@ -108,7 +109,7 @@ Json site_data(const Site& s, Texts& places, double rank_time) {
           {"divergent", s.divergent},
           {"bytes", s.bytes ? rounded(*s.bytes) : Json(nullptr)},
           {"waited", rounded(s.waited)},
-          {"share", share(s.waited, rank_time)},
+          {"share", share_json(s.waited, rank_time)},
           {"last", s.last_ranks(2)},
           {"waiting", op ? std::string(profiles::waiting_text(*op)) : ""},
           {"imbalance", histogram(s.first_to_last)},
@@ -123,7 +124,7 @@ Json site_data(const Site& s, Texts& places, double rank_time) {
 Json shares(const analysis::Figures& row) {
   Json out = Json::array();
   for (const auto& column : analysis::kTimeColumns)
-    out.push_back(row.wall > 0 ? share(row.times.*column.value, row.wall) : Json(0));
+    out.push_back(row.wall > 0 ? share_json(row.times.*column.value, row.wall) : Json(0));
   return out;
 }
 
@@ -134,12 +135,12 @@ Json time_bars(const analysis::Analysis& analysis, std::int64_t ranks) {
   const std::int64_t per = analysis.ranks_per_row(), rows = (ranks + per - 1) / per,
                      most = static_cast<std::int64_t>(kMostBars), wide = (rows + most - 1) / most * per;
   struct Bar {
-    const analysis::Rank* longest = nullptr;
+    const analysis::RankFigures* longest = nullptr;
     analysis::Figures sum;
   };
   std::vector<Bar> bars(static_cast<std::size_t>((ranks + wide - 1) / wide));
   bool measured = false;
-  for (const analysis::Rank& row : analysis.ranks()) {
+  for (const analysis::RankFigures& row : analysis.ranks()) {
     if (row.wall <= 0) continue;
     Bar& bar = bars[static_cast<std::size_t>(row.first / wide)];
     if (!bar.longest || row.awaited > bar.longest->awaited) bar.longest = &row;
@@ -162,7 +163,7 @@ Json time_bars(const analysis::Analysis& analysis, std::int64_t ranks) {
   return {{"ranks_per_bar", wide}, {"ranks_per_row", per}, {"bars", out}};
 }
 
-/// [title, meaning] of each part. Waits are the third last, and what follows them in collectives comes next.
+/// [title, meaning] of each part. Waits are the third last, and the rest of the time in collectives comes next.
 Json part_titles() {
   Json out = Json::array();
   for (const auto& part : analysis::time_parts()) out.push_back({part.title, part.meaning});
@@ -175,8 +176,8 @@ Json communicators(const Profile& profile) {
   const std::vector<analysis::Communicator> all = communicators_of(profile);
   for (std::size_t i = 0; i < std::min(all.size(), kMostCommunicators); ++i) {
     const analysis::Communicator& c = all[i];
-    rows.push_back({c.ranks, c.calls, rounded(c.waited), share(c.share), rounded(c.imbalance), rounded(c.after_last),
-                    members_of(c)});
+    rows.push_back({c.ranks, c.calls, rounded(c.waited), share_json(c.share), rounded(c.imbalance),
+                    rounded(c.after_last), members_of(c)});
   }
   return {{"titles", kCommunicatorTitles}, {"rows", rows}, {"all", all.size()}};
 }
@@ -195,18 +196,18 @@ Json causes(const std::optional<analysis::Causes>& shares) {
 
 Json tables(const analysis::Analysis& analysis) {
   const auto waited = [](const analysis::Figures& row) {
-    return row.wall > 0 ? share(row.waited, row.covered) : Json(0);
+    return row.wall > 0 ? share_json(row.waited, row.covered) : Json(0);
   };
   Json ranks = Json::array(), hosts = Json::array(), columns = Json::array();
   for (const auto& column : analysis::kTimeColumns) columns.push_back({column.title, column.meaning});
   bool measured = false;
-  for (const analysis::Rank& row : analysis.ranks()) {
+  for (const analysis::RankFigures& row : analysis.ranks()) {
     ranks.push_back({row.first, row.name(), row.host, shares(row), waited(row), rounded(row.awaited), row.last,
                      row.late ? rounded(*row.late) : Json(nullptr),
                      row.is_late() ? causes(row.causes) : Json(nullptr)});
     measured = measured || row.wall > 0;
   }
-  for (const analysis::Host& row : analysis.hosts())
+  for (const analysis::HostFigures& row : analysis.hosts())
     hosts.push_back({row.name, row.ranks, shares(row), waited(row), rounded(row.awaited), row.last});
   Json out = {{"columns", columns},
               {"waits", {analysis::kWaits.title, analysis::kWaits.meaning}},
@@ -302,4 +303,4 @@ Json page_data(const Profile& profile) {
           {"arrivals", page_arrivals(profile)}};
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

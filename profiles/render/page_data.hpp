@@ -7,7 +7,7 @@
 
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// As for html_report().
 Json page_data(const Profile& profile);
@@ -21,4 +21,4 @@ std::string packed(const std::vector<double>& values);
 /// The mark of a missing value for packed().
 inline constexpr double kNoValue = -1;
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

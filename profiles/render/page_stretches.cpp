@@ -8,7 +8,7 @@
 
 #include "profiles/render/page_data.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 /// Derived: 24 calls on a page of 1,000 pixels leave 40 pixels for each, and 40 rows of 14 pixels fill a screen.
@@ -140,8 +140,8 @@ class Stretch {
     rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
   }
 
-  /// What the shown ranks did between the begin and the end, by row and arrival. Moves the end forward if that is more
-  /// than kMostVisits.
+  /// The visits of the shown ranks between the begin and the end, by row and arrival. Moves the end forward if
+  /// there are more than kMostVisits.
   std::vector<std::pair<std::size_t, Visit>> visits_in() {
     std::vector<std::pair<std::size_t, Visit>> out;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
@@ -188,4 +188,4 @@ Json page_stretches(const RecordedArrivals& record) {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

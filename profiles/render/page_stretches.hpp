@@ -5,9 +5,9 @@
 
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// Empty if no rank waited in a recorded call. A stretch ends where the record lacks calls.
 Json page_stretches(const RecordedArrivals& record);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -7,7 +7,7 @@
 
 #include "profiles/base/json.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 class Trace {
@@ -16,7 +16,7 @@ class Trace {
       : profile_(profile), record_(record), sink_(sink) {}
 
   void write() {
-    const analysis::Job& job = profile_.job;
+    const analysis::ProfileJob& job = profile_.job;
     sink_("{\"displayTimeUnit\":\"ns\",\"otherData\":" +
           profiles::json_text(Json({{"writer", "latecomer export"},
                                     {"program", job.program},
@@ -120,4 +120,4 @@ void write_perfetto(const Profile& profile, const RecordedArrivals& record, cons
   Trace(profile, record, sink).write();
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -5,7 +5,7 @@
 #include "profiles/format/reader.hpp"
 #include "profiles/record/files.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// Writes a process per host and a thread per rank. Each recorded call is a slice from arrival to exit. Inside it lie
 /// the slices `waiting`, up to the arrival of the awaited rank, and `after the last arrival`. An arrow leads from the
@@ -13,4 +13,4 @@ namespace latecomer::cli {
 /// asynchronous track, and a call without a known exit is an instant.
 void write_perfetto(const Profile& profile, const RecordedArrivals& record, const profiles::Sink& sink);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

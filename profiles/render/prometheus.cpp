@@ -5,7 +5,7 @@
 #include "core/base/text.hpp"
 #include "profiles/render/verdict.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 profiles::Metrics metrics_of(const Profile& profile, int sites, int ranks) {
   using profiles::RankMetrics;
@@ -13,7 +13,7 @@ profiles::Metrics metrics_of(const Profile& profile, int sites, int ranks) {
   profiles::Metrics out;
   out.job = {{"program", core::base_name(profile.job.program)}};
   if (const auto waits = wait_share(profile); waits.known()) out.wait_share = waits.value();
-  for (const analysis::Rank& r : profile.analysis.ranks())
+  for (const analysis::RankFigures& r : profile.analysis.ranks())
     out.ranks.push_back({r.name(), r.host, r.waited, r.awaited, r.last, r.late.value_or(0)});
   profiles::keep_largest(out.ranks, most, [](const RankMetrics& row) { return row.awaited_ns; });
   for (const Site& site : profile.sites) {
@@ -33,4 +33,4 @@ profiles::Metrics metrics_of(const Profile& profile, int sites, int ranks) {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

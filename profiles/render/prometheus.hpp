@@ -5,10 +5,10 @@
 #include "profiles/format/prometheus.hpp"
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// The `sites` sites with the longest waits, the `ranks` ranks that were awaited longest, and per site the `ranks`
 /// ranks that came last most often.
 profiles::Metrics metrics_of(const Profile& profile, int sites, int ranks);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

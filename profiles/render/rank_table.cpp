@@ -11,7 +11,7 @@
 #include "profiles/analysis/time_parts.hpp"
 #include "profiles/base/text.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 using Json = nlohmann::ordered_json;
 
@@ -25,21 +25,21 @@ constexpr const char* kEfficiencyText =
     "                  of a collective, and time in other MPI calls that no late rank explains\n";
 
 /// The largest cause of a rank's lateness with its share.
-std::string main_cause(const analysis::Rank& rank) {
+std::string main_cause(const analysis::RankFigures& rank) {
   if (!rank.causes || !rank.is_late()) return "-";
   const auto most = std::ranges::max_element(*rank.causes);
   return std::string(analysis::kCauseNames[static_cast<std::size_t>(most - rank.causes->begin())].title) + " (" +
          percent(*most, 1) + ")" + (rank.shares_causes() ? " of " + rank.causes_name() : "");
 }
 
-std::string name_of(const analysis::Rank& rank) { return rank.name(); }
-std::string name_of(const analysis::Host& host) { return std::to_string(static_cast<long>(host.ranks)); }
-const std::string& host_of(const analysis::Rank& rank) { return rank.host; }
-const std::string& host_of(const analysis::Host& host) { return host.name; }
+std::string name_of(const analysis::RankFigures& rank) { return rank.name(); }
+std::string name_of(const analysis::HostFigures& host) { return std::to_string(static_cast<long>(host.ranks)); }
+const std::string& host_of(const analysis::RankFigures& rank) { return rank.host; }
+const std::string& host_of(const analysis::HostFigures& host) { return host.name; }
 
 /// Prints the `most` rows that others waited for most. `end` adds the last columns to a row, or to the heading.
 template <typename Row, typename End>
-void print(const char* title, const char* first, const std::vector<Row>& all, int most, End end) {
+void print_rows(const char* title, const char* first, const std::vector<Row>& all, int most, End end) {
   std::vector<const Row*> rows;
   for (const Row& row : all)
     if (row.wall > 0) rows.push_back(&row);  // the others sent no data
@@ -73,21 +73,21 @@ Json causes_json(const std::optional<analysis::Causes>& causes) {
 void print_ranks(const analysis::Analysis& analysis, int most) {
   const auto& hosts = analysis.hosts();
   if (analysis.efficiency().load_balance <= 0) return;
-  print("ranks, those that others waited for most first; shares of the rank's own time", "rank", analysis.ranks(), most,
-        [](const analysis::Rank* row) {
-          char text[128];
-          if (!row) {
-            std::snprintf(text, sizeof text, " %9s %15s  %s", "last", "late", "cause");
-            return std::string(text);
-          }
-          const std::string late =
-              row->late ? (*row->late < 0 ? "early " : "") + human_time(std::abs(*row->late)) : "-";
-          std::snprintf(text, sizeof text, " %9.0f %15s  ", row->last, late.c_str());
-          return text + main_cause(*row);
-        });
+  print_rows("ranks, those that others waited for most first; shares of the rank's own time", "rank", analysis.ranks(),
+             most, [](const analysis::RankFigures* row) {
+               char text[128];
+               if (!row) {
+                 std::snprintf(text, sizeof text, " %9s %15s  %s", "last", "late", "cause");
+                 return std::string(text);
+               }
+               const std::string late =
+                   row->late ? (*row->late < 0 ? "early " : "") + human_time(std::abs(*row->late)) : "-";
+               std::snprintf(text, sizeof text, " %9.0f %15s  ", row->last, late.c_str());
+               return text + main_cause(*row);
+             });
   if (hosts.size() > 1)
-    print("hosts, in the same way; shares of the time of their ranks", "ranks", hosts, most,
-          [](const analysis::Host*) { return std::string(); });
+    print_rows("hosts, in the same way; shares of the time of their ranks", "ranks", hosts, most,
+               [](const analysis::HostFigures*) { return std::string(); });
   std::printf("\nefficiencies%*s load balance  communication  serialisation  transfer\n", 11, "");
   const auto line = [](const std::string& name, const analysis::Efficiency& e) {
     std::printf("  %-21s %12.2f %14.2f %14.2f %9.2f\n", name.c_str(), e.load_balance, e.communication, e.serialisation,
@@ -109,7 +109,7 @@ Json efficiency_json(const analysis::Efficiency& e) {
 
 Json ranks_json(const analysis::Analysis& analysis) {
   Json out = Json::array();
-  for (const analysis::Rank& r : analysis.ranks()) {
+  for (const analysis::RankFigures& r : analysis.ranks()) {
     out.push_back({{"rank", r.first},
                    {"host", r.host},
                    {"times_last", r.last},
@@ -128,7 +128,7 @@ Json ranks_json(const analysis::Analysis& analysis) {
 
 Json hosts_json(const analysis::Analysis& analysis) {
   Json out = Json::array();
-  for (const analysis::Host& h : analysis.hosts()) {
+  for (const analysis::HostFigures& h : analysis.hosts()) {
     Json host = {{"host", h.name}, {"ranks", h.ranks}, {"waited_ns", h.waited}, {"awaited_ns", h.awaited}};
     for (const auto& column : analysis::kTimeColumns) host[std::string(column.key)] = h.times.*column.value;
     host["efficiency"] = efficiency_json(h.efficiency);
@@ -137,4 +137,4 @@ Json hosts_json(const analysis::Analysis& analysis) {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -14,7 +14,7 @@
 #include "profiles/base/text.hpp"
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 std::string times(double ratio) {
@@ -28,10 +28,10 @@ std::string counted(double number, const char* one, const char* several) {
 }
 
 /// The ranks of one host.
-struct Host {
+struct SetUpHost {
   std::string name;
   double cores = 0;  ///< of the host
-  std::vector<const analysis::Process*> ranks;
+  std::vector<const analysis::ProcessFigures*> ranks;
   std::vector<std::set<int>> allowed;  ///< by index in `ranks`: the cores that it may use; empty: unknown
 
   double count() const { return static_cast<double>(ranks.size()); }
@@ -72,11 +72,11 @@ std::set<int> numbers_in(const std::string& list) {
   return out;
 }
 
-std::vector<Host> hosts_of(const Profile& profile) {
-  std::map<std::string, Host> hosts;
-  std::vector<Host> out;
-  for (const analysis::Process& p : profile.processes) {
-    Host& host = hosts[p.host];
+std::vector<SetUpHost> hosts_of(const Profile& profile) {
+  std::map<std::string, SetUpHost> hosts;
+  std::vector<SetUpHost> out;
+  for (const analysis::ProcessFigures& p : profile.processes) {
+    SetUpHost& host = hosts[p.host];
     host.name = p.host;
     host.cores = p.host_cores;
     host.ranks.push_back(&p);
@@ -93,7 +93,7 @@ constexpr double kCoreless = 0.02;
 /// How many times as long the run would take if waiting ranks kept their cores: an estimate from below. Every rank that
 /// is not asleep then wants a core all the time, so each has an equal share. The rank that works longest needs the time
 /// of its own work divided by that share. nullopt: not measured.
-std::optional<double> worth_of_courtesy(const Host& host) {
+std::optional<double> worth_of_courtesy(const SetUpHost& host) {
   double time = 0, asleep = 0, later = 0;
   for (const auto* r : host.ranks) {
     time = std::max(time, r->wall);
@@ -113,7 +113,7 @@ std::optional<double> worth_of_courtesy(const Host& host) {
 constexpr double kLeastWorth = 0.05;
 
 /// How waiting ranks treat the cores of a host that has too few, as the rest of a sentence.
-std::string waiting_text(const Host& host) {
+std::string waiting_text(const SetUpHost& host) {
   if (!host.courteous())
     return "waiting ranks keep their core, so set the policy key `waiting` to `auto` or `courteous`.";
   const auto worth = worth_of_courtesy(host);
@@ -128,9 +128,9 @@ struct Sharing {
   std::vector<int> ranks;
   std::set<int> cores;
 };
-class Matching {
+class HostMatching {
  public:
-  explicit Matching(const Host& host) : host_(host) {}
+  explicit HostMatching(const SetUpHost& host) : host_(host) {}
   Sharing sharing() {
     for (std::size_t r = 0; r < host_.ranks.size(); ++r) {
       tried_.clear();
@@ -159,15 +159,15 @@ class Matching {
     return false;
   }
 
-  const Host& host_;
+  const SetUpHost& host_;
   std::map<int, std::size_t> on_;  ///< ranks by core
   std::set<int> tried_;
 };
 
-void judge_cores(const std::vector<Host>& hosts, std::vector<std::string>& out) {
-  const Host* worst = nullptr;
+void judge_cores(const std::vector<SetUpHost>& hosts, std::vector<std::string>& out) {
+  const SetUpHost* worst = nullptr;
   int crowded = 0;
-  for (const Host& host : hosts) {
+  for (const SetUpHost& host : hosts) {
     if (!host.crowded() || host.count() <= host.cores) continue;
     ++crowded;
     if (!worst || host.count() / host.usable() > worst->count() / worst->usable()) worst = &host;
@@ -184,9 +184,9 @@ void judge_cores(const std::vector<Host>& hosts, std::vector<std::string>& out) 
                   (crowded > 1 ? ", as on " + counted(crowded - 1, "other host", "other hosts") : "") + "; " +
                   waiting_text(*worst));
   }
-  for (const Host& host : hosts) {
+  for (const SetUpHost& host : hosts) {
     if (host.count() > host.cores) continue;
-    const Sharing shared = Matching(host).sharing();
+    const Sharing shared = HostMatching(host).sharing();
     if (shared.ranks.empty()) continue;
     const std::vector<int> cores(shared.cores.begin(), shared.cores.end());
     std::string names = ranks_named(shared.ranks), places = ranks_named(cores);
@@ -204,9 +204,9 @@ void judge_cores(const std::vector<Host>& hosts, std::vector<std::string>& out) 
 }
 
 /// Names other processes on the cores of a host that has a core for each of its ranks.
-void judge_load(const std::vector<Host>& hosts, std::vector<std::string>& out) {
-  const Host* worst = nullptr;
-  for (const Host& host : hosts)
+void judge_load(const std::vector<SetUpHost>& hosts, std::vector<std::string>& out) {
+  const SetUpHost* worst = nullptr;
+  for (const SetUpHost& host : hosts)
     if (!host.crowded() && host.coreless() >= kCoreless && (!worst || host.coreless() > worst->coreless()))
       worst = &host;
   if (worst)
@@ -222,17 +222,17 @@ constexpr double kSlower = 1.1;
 /// either.
 constexpr double kSlowerShare = 0.01;
 
-void judge_speed(const Profile& profile, const std::vector<Host>& hosts, std::vector<std::string>& out) {
+void judge_speed(const Profile& profile, const std::vector<SetUpHost>& hosts, std::vector<std::string>& out) {
   if (hosts.size() < 2) return;
-  std::map<int, const Host*> host_of;
-  for (const Host& host : hosts)
+  std::map<int, const SetUpHost*> host_of;
+  for (const SetUpHost& host : hosts)
     for (const auto* r : host.ranks) host_of[static_cast<int>(r->rank)] = &host;
   const double run_ns = profile.job.wall;
   struct Speed {
     double ranks = 0, least = 0, most = 0, sum = 0, time_ns = 0;
   };
-  std::map<const Host*, Speed> speeds;
-  for (const analysis::Rank& rank : profile.analysis.ranks()) {
+  std::map<const SetUpHost*, Speed> speeds;
+  for (const analysis::RankFigures& rank : profile.analysis.ranks()) {
     const auto host = host_of.find(static_cast<int>(rank.first));
     if (host == host_of.end() || rank.ranks > 1 || rank.computed_by_all <= 0) continue;
     const double ratio = rank.computed / rank.computed_by_all;
@@ -267,16 +267,16 @@ void judge_speed(const Profile& profile, const std::vector<Host>& hosts, std::ve
 
 std::vector<std::string> set_up(const Profile& profile) {
   std::vector<std::string> out;
-  const std::vector<Host> hosts = hosts_of(profile);
+  const std::vector<SetUpHost> hosts = hosts_of(profile);
   judge_cores(hosts, out);
   if (out.empty()) judge_load(hosts, out);  // else the ranks take cores from each other
   judge_speed(profile, hosts, out);
   if (!out.empty() || hosts.empty()) return out;
   bool unbound = true;
-  for (const Host& host : hosts)
+  for (const SetUpHost& host : hosts)
     for (const auto* r : host.ranks) unbound = unbound && r->cores > 1 && r->cores == r->host_cores;
   if (unbound) out.push_back("No rank is bound to a core, so the operating system may move them.");
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

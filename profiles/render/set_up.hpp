@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is wrong with the set-up of a run: ranks, cores, binding, waiting and hosts. docs/explanation/causes.md
+// Faults in the set-up of a run: ranks, cores, binding, waiting and hosts. docs/explanation/causes.md
 // describes the estimates.
 #pragma once
 
@@ -8,9 +8,9 @@
 
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// One sentence for each finding, the gravest first. A statement that the data do not support is left out.
 std::vector<std::string> set_up(const Profile& profile);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

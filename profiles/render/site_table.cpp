@@ -12,7 +12,7 @@
 #include "profiles/format/reader.hpp"
 #include "profiles/render/text_table.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 namespace {
 
@@ -24,31 +24,31 @@ struct SiteColumn {
   TextTable::Column column;
   bool wide;  ///< shown only where lines may be long
   bool adds;  ///< the sum over callers is a figure of them together
-  std::string (*text)(const analysis::Calls& calls, double all_time);
+  std::string (*text)(const analysis::CallFigures& calls, double all_time);
 };
-std::string time_of(const analysis::Calls& c, double ns) { return c.patterns > 0 ? human_time(ns) : "-"; }
+std::string time_of(const analysis::CallFigures& c, double ns) { return c.patterns > 0 ? human_time(ns) : "-"; }
 constexpr SiteColumn kColumns[] = {
     {{"calls"},
      false,
      true,
-     [](const analysis::Calls& c, double) { return std::to_string(static_cast<long>(c.calls)); }},
+     [](const analysis::CallFigures& c, double) { return std::to_string(static_cast<long>(c.calls)); }},
     {{"bytes"},
      false,
      false,
-     [](const analysis::Calls& c, double) { return c.bytes ? human_bytes(std::round(*c.bytes)) : "-"; }},
-    {{"wait, sum"}, false, true, [](const analysis::Calls& c, double) { return time_of(c, c.waited); }},
-    {{"share"}, false, true, [](const analysis::Calls& c, double all) { return percent(c.waited, all, "-"); }},
-    {{"wait, mean"}, true, false, [](const analysis::Calls& c, double) { return time_of(c, c.imbalance); }},
-    {{"after last"}, true, false, [](const analysis::Calls& c, double) { return time_of(c, c.after_last); }},
-    {{"comes last", true}, false, false, [](const analysis::Calls& c, double) { return c.last_ranks(2); }},
+     [](const analysis::CallFigures& c, double) { return c.bytes ? human_bytes(std::round(*c.bytes)) : "-"; }},
+    {{"wait, sum"}, false, true, [](const analysis::CallFigures& c, double) { return time_of(c, c.waited); }},
+    {{"share"}, false, true, [](const analysis::CallFigures& c, double all) { return percent(c.waited, all, "-"); }},
+    {{"wait, mean"}, true, false, [](const analysis::CallFigures& c, double) { return time_of(c, c.imbalance); }},
+    {{"after last"}, true, false, [](const analysis::CallFigures& c, double) { return time_of(c, c.after_last); }},
+    {{"comes last", true}, false, false, [](const analysis::CallFigures& c, double) { return c.last_ranks(2); }},
 };
 
 class SiteTable {
  public:
   SiteTable(double all_time, bool wide) : all_time_(all_time), wide_(wide), table_(columns(wide)) {}
   /// `sums`: the figures of the calls are sums over several callers, and columns that do not add up are empty.
-  void add(const analysis::Calls& calls, const std::string& op, const std::string& ranks, const std::string& place,
-           bool sums = false) {
+  void add(const analysis::CallFigures& calls, const std::string& op, const std::string& ranks,
+           const std::string& place, bool sums = false) {
     std::vector<std::string> cells = {op, ranks};
     for (const SiteColumn& c : kColumns)
       if (wide_ || !c.wide) cells.push_back(sums && !c.adds ? "" : c.text(calls, all_time_));
@@ -58,9 +58,9 @@ class SiteTable {
   /// The callers of the row above.
   void add(const std::vector<analysis::CallerNode>& callers) {
     const std::size_t shown = callers.size() == kCallersShown + 1 ? callers.size() : kCallersShown;
-    analysis::Calls rest;
+    analysis::CallFigures rest;
     for (std::size_t i = 0; i < callers.size(); ++i) {
-      const analysis::Calls& f = callers[i].figures;
+      const analysis::CallFigures& f = callers[i].figures;
       if (i >= shown) {
         rest.calls += f.calls;
         rest.waited += f.waited;
@@ -114,4 +114,4 @@ void print_sites(const Profile& profile, std::size_t most, bool wide) {
   if (wide && alone) std::printf("The table omits %zu sites on communicators of one rank.\n", alone);
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

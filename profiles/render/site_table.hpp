@@ -4,11 +4,11 @@
 
 #include "profiles/format/reader.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
-/// Prints the first `most` sites in the order of the profile. `wide`: with all columns and what they mean, and with the
+/// Prints the first `most` sites in the order of the profile. `wide`: with all columns and their meanings, and with the
 /// callers of each site, in lines of any length. Else with the callers of the first site, in lines of at most
 /// kLineWidth.
 void print_sites(const Profile& profile, std::size_t most, bool wide);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

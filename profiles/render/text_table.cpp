@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u; }
@@ -80,4 +80,4 @@ std::string paragraph(const std::string& text, std::size_t width) {
   return out + "\n";
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 /// The longest line of a report without --all. Chosen: two pages side by side, or one on a small screen.
 inline constexpr std::size_t kLineWidth = 100;
@@ -31,10 +31,10 @@ class TextTable {
 /// The first `count` characters.
 std::string_view first(std::string_view text, std::size_t count);
 
-/// The text in at most `width` characters. What is cut stands before the last bracket: "long_na... (file.c:12)".
+/// The text in at most `width` characters. The cut is before the last bracket: "long_na... (file.c:12)".
 std::string cut(const std::string& text, std::size_t width);
 
 /// The text in lines of at most `width` characters, broken between words, with a line feed at the end.
 std::string paragraph(const std::string& text, std::size_t width);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

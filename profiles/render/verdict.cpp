@@ -14,7 +14,7 @@
 #include "profiles/render/hang.hpp"
 #include "profiles/render/set_up.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 namespace {
 
 using analysis::CallerNode;
@@ -28,7 +28,7 @@ std::string number(double value) {
   return text;
 }
 
-/// What a sentence says of a cause, in the order of Cause.
+/// The words of a sentence for a cause, in the order of Cause.
 struct Words {
   const char* does;  ///< with a ratio to the others
   const char* only;  ///< where the others have nearly none
@@ -66,8 +66,8 @@ constexpr double kMostly = 0.6;
 /// The largest payload in bytes for which only the number of messages in a row counts. MPICH's own limit: up to it,
 /// native has the fewest.
 constexpr double kSmall = 2048;
-/// The share of the calls whose arrivals must be known for the sum of the waits to stand for all of them. Chosen: what
-/// is missing then changes the sum by less than its digits show.
+/// The share of the calls whose arrivals must be known for the sum of the waits to stand for all of them. Chosen: the
+/// missing calls then change the sum by less than its digits show.
 constexpr double kKnown = 0.9;
 
 struct Totals {
@@ -78,7 +78,7 @@ struct Totals {
 Totals totals(const Profile& profile) {
   Totals t;
   t.time = profile.job.rank_time();
-  for (const analysis::Rank& rank : profile.analysis.ranks()) {
+  for (const analysis::RankFigures& rank : profile.analysis.ranks()) {
     t.collectives += rank.times.collectives;
     t.messages += rank.times.messages;
     t.own_time += rank.wall;
@@ -142,7 +142,7 @@ profiles::Share shortened_share(const Profile& profile) {
   return profiles::Share::of(t.large, t.time);
 }
 
-std::string reach_text(const analysis::Job& job) {
+std::string reach_text(const analysis::ProfileJob& job) {
   const std::string last = human_time(job.last_end > 0 ? job.last_end : job.wall), first = human_time(job.first_end);
   return job.last_end > 0 && first != last ? first + " to " + last : last;
 }
@@ -164,36 +164,36 @@ std::string sentence_of(const RankRow& row) {
   return out;
 }
 
-/// What the rank does longer over the whole run, if that explains most of what others wait for it in these calls: a
-/// sentence without its full stop, or nothing.
-std::string longer_over_run(const Profile& profile, const analysis::Calls& calls, const RankRow& row) {
+/// The activity on which the rank spends more time over the whole run, in words without a full stop. Empty if it does
+/// not explain most of the waits for the rank in these calls.
+std::string longer_over_run(const Profile& profile, const analysis::CallFigures& calls, const RankRow& row) {
   const auto& ranks = profile.analysis.ranks();
-  const auto rank = std::ranges::find_if(ranks, [&](const analysis::Rank& r) { return r.first == row.rank; });
+  const auto rank = std::ranges::find_if(ranks, [&](const analysis::RankFigures& r) { return r.first == row.rank; });
   if (rank == ranks.end() || rank->ranks != 1) return "";
   const auto op = core::find_collective(calls.op);
-  const bool one_waits = op && profiles::waiting_in(*op) == profiles::Waiting::root_for_last;
+  const bool one_waits = op && profiles::waiting_in(*op) == profiles::WaitRule::root_for_last;
   // Each waiting rank waits as long as the rank is late.
   const double late =
       row.awaited / (one_waits ? 1 : std::max(1.0, calls.comm_size - 1)) / std::max(1.0, profile.job.wall);
   if (late < kLongOverRun) return "";
-  const auto longer = analysis::longer_part(ranks, *rank, &analysis::Times::collectives, kMostly * late);
+  const auto longer = analysis::longer_part(ranks, *rank, &analysis::ProcessTimes::collectives, kMostly * late);
   return longer ? sentence_of(row) + " " + text_of(*longer) + " over the whole run" : "";
 }
 
-/// Where too few intervals were sampled: what the whole run says, or what is missing and how to get it. Empty if these
-/// waits are too short for a word.
-std::string why_by_run(const Profile& profile, const analysis::Calls& calls, const RankRow& row) {
+/// The cause for calls with too few sampled intervals: from the whole run, or the missing data and the way to get them.
+/// Empty if these waits are too short for a word.
+std::string why_by_run(const Profile& profile, const analysis::CallFigures& calls, const RankRow& row) {
   if (row.awaited < kLittle * profile.job.rank_time()) return "";
   if (const std::string longer = longer_over_run(profile, calls, row); !longer.empty())
     return longer + ", of which too few intervals before these calls were sampled to say more";
   const std::string known = "Why " + row.named() + " is late is not known: ";
-  if (std::ranges::all_of(profile.analysis.ranks(), [](const analysis::Rank& r) { return r.wall <= 0; }))
+  if (std::ranges::all_of(profile.analysis.ranks(), [](const analysis::RankFigures& r) { return r.wall <= 0; }))
     return known + "the policy key `causes` is off, or the kernel has no /proc/self/schedstat";
   return known + "too few intervals before these calls were sampled, and a longer run samples more";
 }
 
 /// Where the sampled intervals are not as long as the rank is late.
-std::string why_not_before(const Profile& profile, const analysis::Calls& calls, const RankRow& row) {
+std::string why_not_before(const Profile& profile, const analysis::CallFigures& calls, const RankRow& row) {
   if (row.before.samples >= kKnown * calls.calls)
     return sentence_of(row) + " was late already at an earlier collective";
   const std::string longer = longer_over_run(profile, calls, row);
@@ -204,13 +204,13 @@ std::string why_not_before(const Profile& profile, const analysis::Calls& calls,
 }
 
 /// Why the site's calls wait for that rank: a sentence without its full stop, or nothing.
-std::string why(const Profile& profile, const analysis::Calls& calls, const SiteIntervals& intervals,
+std::string why(const Profile& profile, const analysis::CallFigures& calls, const SiteIntervals& intervals,
                 const RankRow& row) {
   const auto compared = intervals.compare(row);
   if (!compared) return why_by_run(profile, calls, row);
   if (compared->late_ns <= 0 || compared->late_ns < 0.5 * row.offset) return why_not_before(profile, calls, row);
   const auto cores_of = [&](const RankRow& of_row) {
-    for (const analysis::Process& p : profile.processes)
+    for (const analysis::ProcessFigures& p : profile.processes)
       if (p.rank == of_row.rank) return p.cores;
     return 0.0;
   };
@@ -239,7 +239,7 @@ std::string why(const Profile& profile, const analysis::Calls& calls, const Site
 /// The ranks that sent no data.
 std::vector<int> absent_ranks(const Profile& profile) {
   std::vector<bool> there(static_cast<std::size_t>(std::max(0, profile.job.ranks)));
-  for (const analysis::Process& p : profile.processes)
+  for (const analysis::ProcessFigures& p : profile.processes)
     if (p.rank >= 0 && p.rank < profile.job.ranks) there[static_cast<std::size_t>(p.rank)] = true;
   std::vector<int> out;
   for (std::size_t r = 0; r < there.size(); ++r)
@@ -247,7 +247,7 @@ std::vector<int> absent_ranks(const Profile& profile) {
   return out;
 }
 
-/// What the profile lacks and how to get it, as the rest of a sentence.
+/// The missing data of the profile and the way to get them, as the rest of a sentence.
 std::string missing(const Profile& profile) {
   const std::vector<int> absent = absent_ranks(profile);
   if (absent.empty()) return "";
@@ -278,11 +278,11 @@ void judge_messages(const Profile& profile, const Totals& t, std::vector<std::st
   if (t.messages < kMessages * t.own_time) return;
   const auto chain = analysis::follow_messages(profile.analysis.ranks());
   if (!chain) return;
-  const analysis::Rank& most = *chain->ranks.front();
+  const analysis::RankFigures& most = *chain->ranks.front();
   const double its_own = most.times.messages / most.wall;
   std::string text = " They spent " + percent(t.messages, t.own_time) +
                      " of their time in other MPI calls that wait, such as receives";
-  const auto share = [](const analysis::Rank& r) { return r.wall > 0 ? r.times.messages / r.wall : 1; };
+  const auto share = [](const analysis::RankFigures& r) { return r.wall > 0 ? r.times.messages / r.wall : 1; };
   if (its_own >= kMore * share(*std::ranges::min_element(profile.analysis.ranks(), {}, share))) {
     text += "; " + most.named() + " spent most, " + percent(its_own, 1) + " of its own";
     for (std::size_t i = 1; i < chain->ranks.size(); ++i)
@@ -311,7 +311,7 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   const CallerNode* caller = many && callers.front().frame && callers.front().figures.waited >= kMostly * site.waited
                                  ? &callers.front()
                                  : nullptr;
-  const analysis::Calls& worst = caller ? caller->figures : site;
+  const analysis::CallFigures& worst = caller ? caller->figures : site;
   const analysis::Baseline baseline = caller ? analysis::Baseline(worst) : site.baseline;
   const RankRow* row = worst.most_awaited();
   const double share = row ? row->awaited / worst.waited : 0;
@@ -324,9 +324,9 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   if (many && !caller && callers.front().frame && callers.front().figures.waited > 0)
     out.back() += " Of its " + number(static_cast<double>(callers.size())) + " callers, " + callers.front().place() +
                   " waits longest (" + percent(callers.front().figures.waited, site.waited) + ").";
-  // A call ends earlier by what the late rank makes each of the others wait, or by the mean wait if all are equal.
+  // A call ends earlier by the time that each rank waits for the late one, or by the mean wait if all are equal.
   const auto op = core::find_collective(worst.op);
-  const bool all_wait = op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last;
+  const bool all_wait = op && profiles::waiting_in(*op) == profiles::WaitRule::all_for_last;
   const double gone = one && all_wait ? row->awaited / (worst.comm_size - 1) / t.time * profile.job.ranks : 0;
   const double equal = gone > 0 ? gone * (1 - 1 / worst.comm_size) : t.waited / t.time;
   // The calls of one caller may have too few samples where those of the whole site have enough.
@@ -348,9 +348,9 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   out.push_back(text + ".");
 }
 
-/// The sentence on what an algorithm can shorten. A part of the calls cannot say that none can.
+/// The sentence on the time that an algorithm can shorten. If calls are missing, it never says that none can.
 void judge_algorithms(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
-  // An algorithm can shorten only what follows the last arrival.
+  // An algorithm can shorten only the time after the last arrival.
   const double large = t.large / t.time, small = (t.after_last - t.large) / t.time;
   if (large >= kLittle)
     out.push_back("An algorithm may shorten what follows the last arrival in calls of more than 2 KiB: " +
@@ -447,4 +447,4 @@ std::vector<std::string> verdict(const Profile& profile) {
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -12,7 +12,7 @@
 #include "core/base/text.hpp"
 #include "profiles/symbols/symbols.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 namespace {
 
@@ -109,15 +109,15 @@ bool resolve_names(Json& profile, Progress::Patience patience) {
   return changed;
 }
 
-analysis::Frame frame_of(const Json& frame) {
+analysis::NamedFrame frame_of(const Json& frame) {
   const auto named = [](const Json& from) {
-    analysis::Frame::Name out;
+    analysis::NamedFrame::Name out;
     if (!from["function"].is_null()) out.function = from["function"].get<std::string>();
     if (!from["file"].is_null()) out.file = from["file"].get<std::string>();
     if (!from["line"].is_null()) out.line = from["line"].get<int>();
     return out;
   };
-  analysis::Frame out;
+  analysis::NamedFrame out;
   out.module = frame["module"].get<std::string>();
   out.build_id = frame["build_id"].get<std::string>();
   out.offset = frame["offset"].get<std::string>();
@@ -128,8 +128,8 @@ analysis::Frame frame_of(const Json& frame) {
   return out;
 }
 
-Json frame_json(const analysis::Frame& frame) {
-  const auto known = [](const analysis::Frame::Name& name) {
+Json frame_json(const analysis::NamedFrame& frame) {
+  const auto known = [](const analysis::NamedFrame::Name& name) {
     return Json{{"function", name.function.empty() ? Json(nullptr) : Json(name.function)},
                 {"file", name.file.empty() ? Json(nullptr) : Json(name.file)},
                 {"line", name.file.empty() ? Json(nullptr) : Json(name.line)}};
@@ -137,8 +137,8 @@ Json frame_json(const analysis::Frame& frame) {
   Json out = {{"module", frame.module}, {"build_id", frame.build_id}, {"offset", frame.offset}};
   out.update(known(frame.name));
   if (!frame.near.empty()) out["near"] = frame.near;
-  for (const analysis::Frame::Name& outer : frame.inlined_into) out["inlined_into"].push_back(known(outer));
+  for (const analysis::NamedFrame::Name& outer : frame.inlined_into) out["inlined_into"].push_back(known(outer));
   return out;
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -8,7 +8,7 @@
 #include "profiles/analysis/frame.hpp"
 #include "profiles/base/progress.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 using Json = nlohmann::ordered_json;
 
@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 bool resolve_names(Json& profile, Progress::Patience patience);
 
 /// A frame of a profile as the schema has it, and back.
-analysis::Frame frame_of(const Json& frame);
-Json frame_json(const analysis::Frame& frame);
+analysis::NamedFrame frame_of(const Json& frame);
+Json frame_json(const analysis::NamedFrame& frame);
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

@@ -13,7 +13,7 @@
 
 #include "profiles/base/demangle.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 using profiles::demangled;
 
@@ -152,4 +152,4 @@ std::string Symbols::gap(const std::string& path, const std::string& build_id) {
          "elsewhere a debuginfod server in DEBUGINFOD_URLS)";
 }
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

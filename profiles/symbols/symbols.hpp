@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace latecomer::cli {
+namespace latecomer::profiles {
 
 struct SymbolName {
   std::string function;  ///< "" if unknown
@@ -45,4 +45,4 @@ class Symbols {
   std::map<std::string, std::unique_ptr<Module>> modules_;
 };
 
-}  // namespace latecomer::cli
+}  // namespace latecomer::profiles

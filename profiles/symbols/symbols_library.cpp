@@ -14,7 +14,7 @@ extern "C" __attribute__((visibility("default"))) int latecomer_symbols_resolve(
                                                                                 char* function, char* file,
                                                                                 unsigned long size, int* line) {
   try {
-    static latecomer::cli::Symbols symbols;
+    static latecomer::profiles::Symbols symbols;
     const auto chain = symbols.resolve(module, build_id, offset).chain;
     if (level < 0 || static_cast<std::size_t>(level) >= chain.size()) return 1;
     const auto& name = chain[static_cast<std::size_t>(level)];

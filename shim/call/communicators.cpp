@@ -10,29 +10,31 @@
 #include "shim/causes/waits_for.hpp"
 #include "shim/engine/engine.hpp"
 #include "shim/exchange/branch.hpp"
+#include "shim/exchange/contexts.hpp"
 #include "shim/exchange/exchange.hpp"
 #include "shim/executor/executor.hpp"
 #include "shim/guard.hpp"
-#include "shim/mpi/level.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/process.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 namespace {
 
 void link_state(CommState* state) {
-  Job& j = job();
   const JobLock lock;
-  state->next = j.states;
-  if (j.states) j.states->previous = state;
-  j.states = state;
+  state->next = lock->states;
+  if (lock->states) lock->states->previous = state;
+  lock->states = state;
 }
 
 void end_state(CommState* state) {
-  Job& j = job();
   if (idle.state == state) idle_stop();
   forget_pending(state);
   forget_translation();
   unwatch(*state);
-  if (j.world_state == state) j.world_state = nullptr;
+  if (job_world().state == state) job_world().state = nullptr;
   if (active.load()) {
     attempt([&] {
       end_last_epoch(*state);
@@ -47,65 +49,23 @@ void end_state(CommState* state) {
       // profile earlier, a larger one makes each snapshot take longer. Beyond, the profile omits the decisions of
       // communicators that are freed later.
       constexpr std::size_t kDecisionsKept = 256;
-      if (state->leadership)
-        for (auto& text : state->leadership->decisions)
-          if (j.past_decisions.size() < kDecisionsKept) j.past_decisions.push_back(std::move(text));
+      if (state->tree.leadership)
+        for (auto& text : state->tree.leadership->decisions)
+          if (lock->past_decisions.size() < kDecisionsKept) lock->past_decisions.push_back(std::move(text));
     });
-    if (state->context > 0 && state->context < kContexts) {
-      const std::lock_guard lock(j.context_mutex);
-      j.used_contexts[static_cast<std::size_t>(state->context) / 64] &= ~(std::uint64_t{1} << (state->context % 64));
-    }
+    if (state->context > 0 && state->context < kContexts) contexts().give_back(state->context);
   }
   {
     const JobLock lock;
     if (state->previous) state->previous->next = state->next;
-    else if (j.states == state) j.states = state->next;
+    else if (lock->states == state) lock->states = state->next;
     if (state->next) state->next->previous = state->previous;
   }
   delete state;
 }
 
-/// The scope of MPI_Comm_free and MPI_Comm_disconnect.
-class Freeing {
- public:
-  explicit Freeing(MPI_Comm* comm) : handle_(comm), comm_(*comm) {
-    const auto note = [&] {
-      const JobLock lock;
-      job().freed.push_back({comm_, pthread_self()});
-    };
-    if (!attempt([&] { with_reserve(note); }) && job().together) no_memory_left("the end of a communicator");
-  }
-  ~Freeing() {
-    CommState* state = nullptr;
-    {
-      const JobLock lock;
-      if (const Job::Freed* const found = freed_here(comm_)) state = found->state;
-      std::erase_if(job().freed, [&](const Job::Freed& one) {
-        return one.comm == comm_ && pthread_equal(one.thread, pthread_self());
-      });
-    }
-    if (!state) return;
-    // A delete function may refuse, or throw an exception: then the communicator lives on.
-    if (*handle_ == MPI_COMM_NULL || PMPI_Comm_set_attr(comm_, job().keyval, state) != MPI_SUCCESS) end_state(state);
-  }
-  Freeing(const Freeing&) = delete;
-  Freeing& operator=(const Freeing&) = delete;
-
- private:
-  MPI_Comm* handle_;
-  MPI_Comm comm_;
-};
-
-template <typename Free>
-int free_communicator(MPI_Comm* comm, Free free) {
-  if (!active.load(std::memory_order_acquire) || !comm || *comm == MPI_COMM_NULL) return free();
-  const Freeing freeing(comm);
-  return free();
-}
-
 /// Puts the state into an attribute, or for a communicator that this thread frees into `freed`.
 CommState* make_state(MPI_Comm comm, bool freed) {
-  Job& j = job();
   auto state = with_reserve([] { return std::make_unique<CommState>(); });
   state->comm = comm;
   int inter = 0;
@@ -115,10 +75,10 @@ CommState* make_state(MPI_Comm comm, bool freed) {
   state->foreign = inter != 0;
   if (state->foreign) join_groups(*state);
   else if (state->size > 1) resolve_members(*state);
-  if (!freed && PMPI_Comm_set_attr(comm, j.keyval, state.get()) != MPI_SUCCESS) throw std::bad_alloc();
+  if (!freed && PMPI_Comm_set_attr(comm, job_world().keyval, state.get()) != MPI_SUCCESS) throw std::bad_alloc();
   if (freed) {
     const JobLock lock;
-    freed_here(comm)->state = state.get();
+    lock->freed_here(comm)->state = state.get();
   }
   link_state(state.get());
   return state.release();
@@ -130,7 +90,7 @@ int on_communicator_end(MPI_Comm comm, int, void* attribute, void*) {
   auto* state = static_cast<CommState*>(attribute);
   {
     const JobLock lock;
-    if (Job::Freed* const freed = freed_here(comm)) {
+    if (Shared::Freed* const freed = lock->freed_here(comm)) {
       freed->state = state;
       return MPI_SUCCESS;
     }
@@ -140,32 +100,39 @@ int on_communicator_end(MPI_Comm comm, int, void* attribute, void*) {
 }
 
 CommState* state_of_any(MPI_Comm comm) {
-  Job& j = job();
-  if (comm == MPI_COMM_NULL || comm == j.comm) return nullptr;
+  if (comm == MPI_COMM_NULL || comm == job_world().comm) return nullptr;
   void* attribute = nullptr;
   int found = 0;
-  if (PMPI_Comm_get_attr(comm, j.keyval, &attribute, &found) != MPI_SUCCESS) return nullptr;
+  if (PMPI_Comm_get_attr(comm, job_world().keyval, &attribute, &found) != MPI_SUCCESS) return nullptr;
   if (found) return static_cast<CommState*>(attribute);
   bool freed = false;
   CommState* state = existing_state(comm, freed);
-  if (!state && !attempt([&] { state = make_state(comm, freed); }) && j.together)
+  if (!state && !attempt([&] { state = make_state(comm, freed); }) && job_world().together)
     no_memory_left("the state of a communicator");
   return state;
 }
 
-#define LATECOMER_FREES(symbol)                            \
-  LATECOMER_LEVELS(int, symbol, (MPI_Comm * comm), (comm), \
-                   { return free_communicator(comm, [&] { return NEXT(comm); }); })
-LATECOMER_FREES(MPI_Comm_free)
-LATECOMER_FREES(MPI_Comm_disconnect)
-#ifndef OPEN_MPI
-// MPICH's mpi_f08 binding calls these directly.
-LATECOMER_ENTRY(int, PMPI_Comm_free, (MPI_Comm * comm)) {
-  return free_communicator(comm, [&] { return next::PMPI_Comm_free(comm); });
+Freeing::Freeing(MPI_Comm* comm) : handle_(comm), comm_(*comm) {
+  const auto note = [&] {
+    const JobLock lock;
+    lock->freed.push_back({comm_, pthread_self()});
+  };
+  if (!attempt([&] { with_reserve(note); }) && job_world().together) no_memory_left("the end of a communicator");
 }
-LATECOMER_ENTRY(int, PMPI_Comm_disconnect, (MPI_Comm * comm)) {
-  return free_communicator(comm, [&] { return next::PMPI_Comm_disconnect(comm); });
+
+Freeing::~Freeing() {
+  CommState* state = nullptr;
+  {
+    const JobLock lock;
+    if (const Shared::Freed* const found = lock->freed_here(comm_)) state = found->state;
+    std::erase_if(lock->freed, [&](const Shared::Freed& one) {
+      return one.comm == comm_ && pthread_equal(one.thread, pthread_self());
+    });
+  }
+  if (!state) return;
+  // A delete function may refuse, or throw an exception: then the communicator lives on.
+  if (*handle_ == MPI_COMM_NULL || PMPI_Comm_set_attr(comm_, job_world().keyval, state) != MPI_SUCCESS)
+    end_state(state);
 }
-#endif
 
 }  // namespace latecomer::shim

@@ -4,7 +4,9 @@
 // delete functions run before and after that, and the calls in them count. This file must not look at single calls.
 #pragma once
 
-#include "shim/state/job.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/process.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
@@ -12,10 +14,31 @@ namespace latecomer::shim {
 /// rank observes alone and this one has no memory. Where other ranks rely on this one, it ends the job instead.
 CommState* state_of_any(MPI_Comm comm);
 inline CommState* state_of(MPI_Comm comm) {
-  return comm == MPI_COMM_WORLD && job().world_state ? job().world_state : state_of_any(comm);
+  return comm == MPI_COMM_WORLD && job_world().state ? job_world().state : state_of_any(comm);
 }
 
 /// The attribute's delete function: ends the state of a communicator that no call frees now.
 int on_communicator_end(MPI_Comm, int, void* attribute, void*);
+
+/// The scope of MPI_Comm_free and MPI_Comm_disconnect.
+class Freeing {
+ public:
+  explicit Freeing(MPI_Comm* comm);
+  ~Freeing();
+  Freeing(const Freeing&) = delete;
+  Freeing& operator=(const Freeing&) = delete;
+
+ private:
+  MPI_Comm* handle_;
+  MPI_Comm comm_;
+};
+
+/// `native` frees the communicator.
+template <typename Native>
+int free_communicator(MPI_Comm* comm, Native native) {
+  if (!active.load(std::memory_order_acquire) || !comm || *comm == MPI_COMM_NULL) return native();
+  const Freeing freeing(comm);
+  return native();
+}
 
 }  // namespace latecomer::shim

@@ -2,16 +2,18 @@
 // The exit of a call, recorded when it happens: at once, or when a request completes.
 #pragma once
 
-#include "shim/state/job.hpp"
+#include "shim/state/clocks.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/shared.hpp"
 
 namespace latecomer::shim {
 
 /// now() on the job's common clock.
-inline Nanoseconds common_now() { return job().clocks.common(); }
+inline Nanoseconds common_now() { return job_clocks().common(); }
 
-/// Exit time of call n in the log, if it is still there. The caller holds the lock.
-inline void write_exit(CommState& state, std::uint64_t n, Nanoseconds exit) {
-  if (n >= state.logged_from && n - state.logged_from < state.log.size()) state.log[n - state.logged_from].exit = exit;
+/// Exit time of call n in the log, if it is still there.
+inline void write_exit(const JobLock& lock, CommState& state, std::uint64_t n, Nanoseconds exit) {
+  if (profiles::CallRecord* const record = state.log(lock).find(n)) record->exit = exit;
 }
 
 /// Exit of a call that completed later; `record` has its exit time. `state`: nullptr if the communicator is gone.

@@ -7,7 +7,8 @@
 
 #include "shim/executor/executor.hpp"
 #include "shim/sites/sites.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/rules.hpp"
 
 namespace latecomer::shim {
 
@@ -16,8 +17,8 @@ struct Call {
   explicit Call(CommState& of, core::Collective op, core::CallKind kind, Nanoseconds at)
       : state(&of),
         arrival(at),
-        decides(job().decides && !(job().may_idle && of.member.rests() &&
-                                   of.member.sequence().next_number() < of.member.sequence().next_boundary())) {
+        decides(job_rules().decides && !(job_rules().may_idle && of.member.rests() &&
+                                         of.member.sequence().next_number() < of.member.sequence().next_boundary())) {
     signature.op = op;
     signature.kind = kind;
   }
@@ -40,7 +41,7 @@ struct Call {
   Operands operands;
 };
 
-/// Fills U(n) from the arguments of one call; see collectives.def.
+/// Fills U(n) from the arguments of one call; see shim/front/functions.def.
 class Describe {
  public:
   explicit Describe(Call& call)
@@ -102,7 +103,7 @@ class Describe {
     signature_.count = count;
     if (!call_.decides || signature_.bytes < 0 || !has_its_root()) return;
     if (core::is_dispatched(signature_.op)) operands_ = {send, recv, count, type, op, count, type, {}};
-    signature_.servable = signature_.servable && !signature_.refused && signature_.bytes <= kMostCount;
+    signature_.servable = signature_.servable && !signature_.refused && signature_.bytes <= most_count;
   }
 
   /// The predefined datatype of the last call that had one, and its size in bytes.
@@ -127,7 +128,7 @@ class Describe {
                 MPI_Datatype recv_type) {
     if (!call_.decides || signature_.bytes <= 0 || !has_its_root()) return;
     signature_.count = core::has_blocks(signature_.op) ? signature_.bytes / size() : signature_.bytes;
-    signature_.servable = signature_.bytes <= kMostCount;  // MPI's largest count
+    signature_.servable = signature_.bytes <= most_count;  // MPI's largest count
     signature_.exact = true;
     operands_ = {send, recv, recv_count, recv_type, MPI_OP_NULL, send_count, send_type, {}};
   }
@@ -141,7 +142,8 @@ class Describe {
     } else if (counts) {
       MPI_Count all = 0;
       for (int r = 0; r < size(); ++r) all += counts[r];
-      call_.all_blocks = bytes_of(all, all_type, 1), call_.block = bytes_of(counts[state_.rank], all_type, 1);
+      call_.all_blocks = bytes_of(all, all_type, 1);
+      call_.block = bytes_of(counts[state_.rank], all_type, 1);
     }
   }
   static core::Bytes bytes_of(MPI_Count count, MPI_Datatype type, int times);

@@ -6,12 +6,14 @@
 
 #include "shim/call/describe.hpp"
 #include "shim/mpi/entry.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/process.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/shared.hpp"
 
 namespace latecomer::shim {
 
-// Begins a page. This file is the first of the sources, so the other data that every call touches (entry.hpp) follow in
-// the same page.
-alignas(4096) LATECOMER_TOGETHER constinit Idle idle;
+LATECOMER_TOGETHER constinit Idle idle;
 
 namespace {
 /// Adds the counts of `site` to its profile entry, and replaces the site by `now`.
@@ -23,11 +25,10 @@ void replace(Idle::Site& site, const Idle::Site& now) {
 }  // namespace
 
 void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
-  Job& j = job();
   const std::uintptr_t address = slot.address.load(std::memory_order_relaxed);
   // Several threads would have to share the counts, and the background engine reads the sequence.
-  if (!state.member.rests() || !j.may_idle || j.threads || state.watched || address == 0 ||
-      !state.member.sequence().settled() || j.edge_said)
+  if (!state.member.rests() || !job_rules().may_idle || job_process().threads || state.dispatch.watched ||
+      address == 0 || !state.member.sequence().settled() || job_process().edge_said)
     return;
   // The last calls before the boundary take the full path: one of them receives the announcement and prepares its
   // plan. Derived: every eighth call looks for it (Member::looks_after), so one of the last 8 does.
@@ -41,22 +42,27 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   const std::uint64_t id = slot.site.load(std::memory_order_relaxed);
   if (left <= 0 || id == 0 || !slot.serves(op, state.size)) return;
   // The return address does not tell callers apart: the site itself counts these calls.
-  profiles::LocalSite* local = &j.mine.local[{id, op, state.size}];
+  profiles::LocalSite* local = &JobLock()->mine.local[{id, op, state.size}];
   if (idle.size != state.size) idle_forget();  // the counts of a site are per communicator size
   Idle::Site& site = idle.site_at(address);
   if (site.address != address || site.local != local)
     replace(site, {.address = address, .local = local, .op = op, .id = id});
   const auto [type, size] = Describe::known_type();
-  idle.type = type, idle.type_size = size;
+  idle.type = type;
+  idle.type_size = size;
   idle.op = Describe::accepted_for(type);
-  idle.comm = state.comm, idle.size = state.size;
-  idle.state = &state, idle.granted = idle.left = left, idle.first = state.member.sequence().next_number();
+  idle.comm = state.comm;
+  idle.size = state.size;
+  idle.state = &state;
+  idle.granted = idle.left = left;
+  idle.first = state.member.sequence().next_number();
 }
 
 void idle_stop() {
   if (!idle.state) return;
   idle.state->member.pass(static_cast<std::uint64_t>(idle.granted - idle.left));
-  idle.state = nullptr, idle.left = 0;
+  idle.state = nullptr;
+  idle.left = 0;
 }
 
 void idle_drain() {

@@ -9,7 +9,7 @@
 
 #include "shim/live/live.hpp"
 #include "shim/sites/sites.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 
@@ -98,10 +98,12 @@ template <typename Fill>
   if (!look.known) return false;
   // The communicator and its size are those of the call before.
   live_enter(idle.first + static_cast<std::uint64_t>(idle.granted - idle.left), site.id, look.bytes, look.root, op, 0);
-  --idle.left, ++site.calls;
+  --idle.left;
+  ++site.calls;
   if (look.bytes >= 0) {
     ++site.sized;
-    site.bytes_min = std::min(site.bytes_min, look.bytes), site.bytes_max = std::max(site.bytes_max, look.bytes);
+    site.bytes_min = std::min(site.bytes_min, look.bytes);
+    site.bytes_max = std::max(site.bytes_max, look.bytes);
     site.bytes_sum += look.bytes;
   }
   return true;

@@ -10,6 +10,11 @@
 #include "shim/exchange/exchange.hpp"
 #include "shim/live/live.hpp"
 #include "shim/log.hpp"
+#include "shim/state/clocks.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/process.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/shared.hpp"
 
 namespace latecomer::shim {
 
@@ -17,15 +22,14 @@ namespace {
 
 /// Whether the process has called latecomer_edge since the last call that may be dispatched. Clears the flag.
 std::uint8_t edge_of(const Call& call) {
-  Job& j = job();
-  if (!j.edge_said.load(std::memory_order_relaxed)) [[likely]]
+  if (!job_process().edge_said.load(std::memory_order_relaxed)) [[likely]]
     return 0;
-  return call.state->size > 1 && call.signature.dispatchable() && j.edge_said.exchange(false);
+  return call.state->size > 1 && call.signature.dispatchable() && job_process().edge_said.exchange(false);
 }
 
 /// Whether the leader needs the arrivals of all ranks in this call: to decide about calls of its kind.
 std::uint8_t wanted_of(const Call& call) {
-  return job().announces && call.signature.dispatchable() ? profiles::kSampled : std::uint8_t{0};
+  return job_rules().announces && call.signature.dispatchable() ? profiles::kSampled : std::uint8_t{0};
 }
 
 /// `edge`: takes note of latecomer_edge.
@@ -41,17 +45,18 @@ profiles::CallRecord record_of(const Call& call, bool edge = true) {
           .callers = call.slot->callers.load(std::memory_order_relaxed)};
 }
 
-[[gnu::noinline]] void write_forecast(CommState& state, std::uint64_t n, const Forecast& forecast) {
-  if (n < state.logged_from || n - state.logged_from >= state.log.size()) return;
-  profiles::CallRecord& record = state.log[n - state.logged_from];
-  record.expected =
+[[gnu::noinline]] void write_forecast(const JobLock& lock, CommState& state, std::uint64_t n,
+                                      const Forecast& forecast) {
+  profiles::CallRecord* const record = state.log(lock).find(n);
+  if (!record) return;
+  record->expected =
       static_cast<std::int32_t>(std::min<Nanoseconds>(forecast.expected / profiles::kExpectedUnit, INT32_MAX));
-  if (forecast.edge) record.edge |= profiles::kRanByEdge;
+  if (forecast.edge) record->edge |= profiles::kRanByEdge;
 }
 
-[[gnu::noinline]] profiles::LocalSite* find_local(const Call& call) {
+[[gnu::noinline]] profiles::LocalSite* find_local(const JobLock& lock, const Call& call) {
   profiles::LocalSite* local =
-      &job().mine.local[{call.slot->site.load(std::memory_order_relaxed), call.signature.op, call.state->size,
+      &lock->mine.local[{call.slot->site.load(std::memory_order_relaxed), call.signature.op, call.state->size,
                          call.slot->callers.load(std::memory_order_relaxed)}];
   if (call.slot->key.load(std::memory_order_relaxed) != 0) {
     call.slot->local = local;
@@ -76,23 +81,24 @@ void log_call(const Call& call) {
     edge_of(call);  // clears the flag: latecomer_edge was about this call, although it is not logged
     return;
   }
-  if (state.log.size() != call.n - state.logged_from || state.log.size() >= core::Sequence::kRootedEpoch) {
-    if (!state.member.sequence().waits()) ++state.log_missed;  // with waits, an epoch may be longer than its log
+  CallLog& log = state.log(lock);
+  if (log.records.size() != call.n - log.first || log.records.size() >= core::Sequence::kRootedEpoch) {
+    if (!state.member.sequence().waits()) ++log.missed;  // with waits, an epoch may be longer than its log
     return;
   }
   try {
-    state.log.push_back(record_of(call));
-    if (state.leadership && state.leadership->learner) {
-      state.leadership->signatures.push_back(call.signature);
+    log.records.push_back(record_of(call));
+    if (state.tree.leadership && state.tree.leadership->learner) {
+      state.tree.leadership->signatures.push_back(call.signature);
       if (call.n == 0) {
-        const LearnerLock lock(*state.leadership);
-        state.leadership->learner->begin(call.arrival);
+        const LearnerLock lock(*state.tree.leadership);
+        state.tree.leadership->learner->begin(call.arrival);
       }
     }
   } catch (const std::bad_alloc&) {
     // A record without its signature would shift the signatures behind it.
-    if (state.log.size() > call.n - state.logged_from) state.log.pop_back();
-    ++state.log_missed;
+    if (log.records.size() > call.n - log.first) log.records.pop_back();
+    ++log.missed;
   }
 }
 
@@ -100,18 +106,18 @@ void record_exit(Call& call, Nanoseconds exit) {
   const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
   CommState& state = *call.state;
   SiteSlot& slot = *call.slot;
-  write_exit(state, call.n, exit);
+  write_exit(lock, state, call.n, exit);
   if (call.forecast.expected >= 0) [[unlikely]]
-    write_forecast(state, call.n, call.forecast);
+    write_forecast(lock, state, call.n, call.forecast);
   if (state.sample && call.counts() && state.sample->keeps(call.n)) [[unlikely]]
     add_to_sample(call, exit);
   profiles::LocalSite* local = slot.local;
   if (!slot.serves(call.signature.op, state.size)) [[unlikely]]
-    local = find_local(call);
+    local = find_local(lock, call);
   const Nanoseconds spent = std::max<Nanoseconds>(exit - call.arrival, 0);
   mpi_time.collectives += spent;
   if (mpi_time.watched) sampler.leave(local->before, call.arrival, exit);
-  job().queue.add(local, spent, call.bytes(), state.member.rests() && call.algorithm == 0, state.share);
+  lock->queue.add(local, spent, call.bytes(), state.member.rests() && call.algorithm == 0, state.share);
 }
 
 void show_call(const Call& call) {
@@ -119,7 +125,7 @@ void show_call(const Call& call) {
   live->communicator.store(call.state->identity, plain);
   live->comm_size.store(call.state->size, plain);
   live_enter(call.n, call.slot->site.load(plain), call.signature.bytes, call.signature.root, call.signature.op,
-             call.arrival - job().clocks.offset.load(plain));
+             call.arrival - job_clocks().offset.load(plain));
 }
 
 void defer_call(Call& call, MPI_Request request) noexcept try {
@@ -134,7 +140,7 @@ void defer_call(Call& call, MPI_Request request) noexcept try {
   pending.rested = call.state->member.rests() && call.counts();
   pending.persistent = call.signature.kind == core::CallKind::persistent;
   note_pending(pending);
-  keep_on_disk(call.arrival - job().clocks.offset.load(std::memory_order_relaxed));
+  keep_on_disk(call.arrival - job_clocks().offset.load(std::memory_order_relaxed));
 } catch (...) {
   warn("out of memory while recording a collective");
 }

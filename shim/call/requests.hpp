@@ -4,6 +4,7 @@
 #pragma once
 
 #include "shim/call/completion.hpp"
+#include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 

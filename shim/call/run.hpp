@@ -13,9 +13,18 @@
 #include "shim/call/requests.hpp"
 #include "shim/call/step.hpp"
 #include "shim/guard.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/process.hpp"
+#include "shim/state/rules.hpp"
 #include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
+
+/// The state of the communicator if a call on it is observed, or nullptr.
+inline CommState* observed_state(MPI_Comm comm) {
+  if (!active.load(std::memory_order_acquire) && !start_late()) return nullptr;
+  return Guard::program_calls() ? state_of(comm) : nullptr;
+}
 
 /// `start`: begins the non-blocking form of a blocking call, or nullptr.
 template <typename Fill, typename Native, typename Start = std::nullptr_t>
@@ -26,9 +35,7 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
     live_leave();
     return rc;
   }
-  if (!active.load(std::memory_order_acquire) && !start_late()) return native();
-  if (!Guard::program_calls()) return native();
-  CommState* state = state_of(comm);
+  CommState* const state = observed_state(comm);
   if (!state) return native();
   const Guard guard(Layer::ours);
   if (idle.state) [[unlikely]]
@@ -40,29 +47,28 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
     fill(description);
   }
   begin_call(call, return_address, __builtin_frame_address(0));
-  int rc;
+  int rc = MPI_SUCCESS;
   {
     const Guard beneath(Layer::program);  // an operator, an error handler
     if (call.decision.algorithm) {
-      rc = state->executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block, call.arrival,
-                                call.forecast);
+      rc = state->dispatch.executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block,
+                                         call.arrival, call.forecast);
     } else {
+      bool courteous = false;
       if constexpr (!std::is_null_pointer_v<Start>) {
-        if (job().nonblocking_waits && may_wait_nonblocking(*state, call.signature)) {
+        courteous = job_rules().nonblocking_waits && may_wait_nonblocking(*state, call.signature);
+        if (courteous) {
           MPI_Request pending = MPI_REQUEST_NULL;
           rc = start(&pending);
           if (rc == MPI_SUCCESS) rc = wait_courteously(pending);
-        } else {
-          rc = native();
         }
-      } else {
-        rc = native();
       }
+      if (!courteous) rc = native();
     }
   }
   if (kind == core::CallKind::blocking) end_call(call);
   else if (rc == MPI_SUCCESS) defer_call(call, *request);
-  if (call.decision.algorithm) state->executor->rethrow();
+  if (call.decision.algorithm) state->dispatch.executor->rethrow();
   return rc;
 }
 

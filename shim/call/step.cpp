@@ -17,13 +17,19 @@
 #include "shim/exchange/exchange.hpp"
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
+#include "shim/state/clocks.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/earlier_run.hpp"
 #include "shim/state/post.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
 namespace {
 
-bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exchange::epoch; }
+bool talking() { return job_world().together && job_rules().policy.exchange == core::Exchange::epoch; }
 
 // Rare steps are functions of their own (noinline), so that the common path does not save registers for them.
 
@@ -53,7 +59,7 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
   call.ended_epoch = !rested;
   if (rested) idle_forget();
   end_epoch(state, rested);
-  if (state.branch) pump_mail();
+  if (state.tree.branch) pump_mail();
   if (step.announce) announce(state, step.n);
 }
 
@@ -74,7 +80,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
     const JobLock lock;
     if (const Known& k = known[place]; k.comm_size == comm_size && k.signature == signature) return k.decision;
   }
-  const core::Decision decision = core::decide(job().policy, signature, comm_size);
+  const core::Decision decision = core::decide(job_rules().policy, signature, comm_size);
   const JobLock lock;
   known[place] = {signature, comm_size, decision};
   return decision;
@@ -82,7 +88,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
 
 [[gnu::cold]] void note_unplanned(const core::Decision& decision) {
   const JobLock lock;
-  auto& all = job().mine.unplanned;
+  auto& all = lock->mine.unplanned;
   const int index = core::index_of(decision.unplanned);
   auto at = std::find_if(all.begin(), all.end(), [&](const profiles::Unplanned& u) { return u.algorithm == index; });
   if (at == all.end()) at = all.insert(all.end(), {index, -1, 0, 0});
@@ -95,19 +101,19 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   const KeepErrno keep;
   CommState& state = *call.state;
   const bool planned = !state.member.plan().empty();
-  const bool notes = job().announces && state.usable() && call.signature.dispatchable();
+  const bool notes = job_rules().announces && state.usable() && call.signature.dispatchable();
   const std::uint64_t hash = planned || notes ? call.signature.hash() : 0;
   const core::PlanEntry* entry = planned ? state.member.entry(call.n, hash) : nullptr;
   call.decision = with_reserve([&] {
-    return entry ? core::decide_as(job().policy, call.signature, state.size, *entry)
+    return entry ? core::decide_as(job_rules().policy, call.signature, state.size, *entry)
                  : decide_alone(call.signature, state.size);
   });
   if (call.decision.unplanned) [[unlikely]]
     note_unplanned(call.decision);
   if (notes) {
     try {
-      if (!state.executor) state.executor = std::make_unique<Executor>();
-      state.executor->note(state, call.signature, hash, call.operands);
+      if (!state.dispatch.executor) state.dispatch.executor = std::make_unique<Executor>();
+      state.dispatch.executor->note(state, call.signature, hash, call.operands);
     } catch (const std::bad_alloc&) {
       // The schedule is built inside its call, not ahead of it.
     }
@@ -115,23 +121,24 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   if (!call.decision.algorithm) return;
   // The agreement waits for all members. So it takes place only in calls that wait for all members anyway.
   if (!state.identified() && core::depends_on_all(call.signature.op, call.signature.bytes)) agree_on_identity(state);
-  if (!state.usable() || state.refused) {
+  if (!state.usable() || state.dispatch.refused) {
     call.decision = {};
     return;
   }
-  if (job().checks && !check_call(state, call.signature, call.n, call.slot->site.load(std::memory_order_relaxed))) {
-    state.refused = true;  // on all ranks: the leader told them
+  if (job_rules().checks &&
+      !check_call(state, call.signature, call.n, call.slot->site.load(std::memory_order_relaxed))) {
+    state.dispatch.refused = true;  // on all ranks: the leader told them
     call.decision = {};
     return;
   }
-  if (!state.executor) state.executor = with_reserve([] { return std::make_unique<Executor>(); });
+  if (!state.dispatch.executor) state.dispatch.executor = with_reserve([] { return std::make_unique<Executor>(); });
   call.algorithm = static_cast<std::uint8_t>(1 + core::index_of(call.decision.algorithm));
-  if (entry && entry->remembered) ++job().remembered;
+  if (entry && entry->remembered) ++earlier_run().calls;
 }
 
 /// Whether the exchange has something to do after this call.
 bool exchange_is_due(const Call& call) {
-  return call.counts() && (call.n >= call.state->look_at || call.state->member.looks_after(call.n));
+  return call.counts() && (call.n >= call.state->tree.look_at || call.state->member.looks_after(call.n));
 }
 
 /// What all ranks do together behind a call that depends on all of them.
@@ -145,39 +152,37 @@ bool exchange_is_due(const Call& call) {
 
 [[gnu::noinline, gnu::cold]] void after_call(const Call& call) {
   const KeepErrno keep;
-  Job& j = job();
   CommState& state = *call.state;
-  if (call.ended_epoch && j.clocks.domains > 1) {
-    hear_offset(j.clocks);
-    if (&state == j.world_state && core::depends_on_all(call.signature.op, call.signature.bytes))
-      renew_offset(j.clocks);
+  if (call.ended_epoch && job_clocks().domains > 1) {
+    hear_offset(job_clocks());
+    if (&state == job_world().state && core::depends_on_all(call.signature.op, call.signature.bytes))
+      renew_offset(job_clocks());
   }
   if (call.ended_epoch) prepare_snapshot();
   if (state.member.looks_after(call.n)) hear_early(state);
-  if (call.n >= state.look_at) look(state, call.n);
+  if (call.n >= state.tree.look_at) look(state, call.n);
 }
 
 }  // namespace
 
 bool may_wait_nonblocking(const CommState& state, const core::Signature& signature) {
-  const Job& j = job();
   if (state.foreign || state.size == 1) return false;
   return !core::is_reduction(signature.op) || signature.exact ||
-         (j.policy.mode == core::Mode::apply && j.policy.reproducible == core::Reproducible::any);
+         (job_rules().policy.mode == core::Mode::apply && job_rules().policy.reproducible == core::Reproducible::any);
 }
 
 void begin_call(Call& call, void* return_address, void* frame) noexcept {
   CommState& state = *call.state;
-  Job& j = job();
-  const bool talks = talking(j);
+  const bool talks = talking();
   core::Sequence::Before step{};
   if (state.size > 1 && !state.foreign && core::counted(call.signature)) {
     const bool identified = talks && state.identified();
     // A jump has left the call before, if its end is not registered yet.
     if (const auto after = state.member.after(identified || !talks); after.identify || after.meet) [[unlikely]]
       do_together(state, after);
-    step = state.member.before(call.signature, state.size, j.policy, talks && j.rooted_waits,
-                               talks && j.announces && state.context != kContexts, talks && state.identified());
+    step =
+        state.member.before(call.signature, state.size, job_rules().policy, talks && job_rules().rooted_waits,
+                            talks && job_rules().announces && state.context != kContexts, talks && state.identified());
     call.n = step.n;
   }
   try {
@@ -191,26 +196,26 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept {
     if (blocks) show_call(call);
     if (step.hear || step.ends_epoch) [[unlikely]]
       at_boundary(call, step);
-    if (call.decides && j.together) decide_call(call);
-    if (state.watched && !(call.decision.algorithm && call.decision.algorithm->background)) pass(state, call.n);
-    if (!talks && state.log.size() >= core::Sequence::kRootedEpoch) [[unlikely]]
-      set_log_aside(state);
+    if (call.decides && job_world().together) decide_call(call);
+    if (state.dispatch.watched && !(call.decision.algorithm && call.decision.algorithm->background))
+      pass(state, call.n);
+    if (!talks) [[unlikely]]
+      set_full_log_aside(state);
     log_call(call);
   } catch (...) {
     // This rank does not know how the other ranks run the call. Native alone would hang the job or change its data.
-    if (j.decides) no_memory_left("the decision about a collective");
+    if (job_rules().decides) no_memory_left("the decision about a collective");
     warn("no memory for the record of a collective: arrival patterns are lost");
-    state.broken = true;
+    state.tree.broken = true;
   }
 }
 
 void end_call(Call& call) noexcept {
   CommState& state = *call.state;
-  Job& j = job();
   const Nanoseconds exit = common_now();
-  const Nanoseconds at = exit - j.clocks.offset.load(std::memory_order_relaxed);
+  const Nanoseconds at = exit - job_clocks().offset.load(std::memory_order_relaxed);
   // What other ranks rely on needs no memory.
-  const auto after = call.counts() ? state.member.after(state.identified() || !talking(j)) : core::Sequence::After{};
+  const auto after = call.counts() ? state.member.after(state.identified() || !talking()) : core::Sequence::After{};
   live->since.store(at, std::memory_order_relaxed);
   live_leave();
   bool lost = false;
@@ -222,7 +227,7 @@ void end_call(Call& call) noexcept {
   if (after.identify || after.meet) [[unlikely]]
     do_together(state, after);
   try {
-    if (j.engine_comm != MPI_COMM_NULL) [[unlikely]]
+    if (job_world().engine_comm != MPI_COMM_NULL) [[unlikely]]
       engine_iteration(exit);
     if (call.ended_epoch || exchange_is_due(call)) [[unlikely]]
       after_call(call);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "shim/call/describe.hpp"
+#include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 

@@ -15,7 +15,7 @@
 
 #include "shim/guard.hpp"
 #include "shim/patience.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/rules.hpp"
 
 namespace latecomer::shim {
 
@@ -71,9 +71,12 @@ profiles::Usage outside_collectives(const profiles::Usage& all, Nanoseconds leng
   const Nanoseconds own = all.wall - all.collectives;
   Usage out;
   out.wall = out.computing = length;
-  for (Nanoseconds Usage::*part : {&Usage::messages, &Usage::io, &Usage::kernel, &Usage::runnable, &Usage::blocked})
-    out.*part = std::min(share(all.*part, own), out.computing), out.computing -= out.*part;
-  out.faulting = share(all.faulting, own), out.threads = share(all.threads, all.wall);
+  for (Nanoseconds Usage::*part : {&Usage::messages, &Usage::io, &Usage::kernel, &Usage::runnable, &Usage::blocked}) {
+    out.*part = std::min(share(all.*part, own), out.computing);
+    out.computing -= out.*part;
+  }
+  out.faulting = share(all.faulting, own);
+  out.threads = share(all.threads, all.wall);
   out.faults = static_cast<std::uint64_t>(share(static_cast<Nanoseconds>(all.faults), own));
   out.preempted = static_cast<std::uint64_t>(share(static_cast<Nanoseconds>(all.preempted), own));
   return out;
@@ -97,10 +100,12 @@ bool Sampler::read(Reading& out) const {
   std::strtoull(text, &end, 10);
   out.runnable = static_cast<Nanoseconds>(std::strtoull(end, nullptr, 10));
   out.wall = now();
-  out.cpu = in_ns(cpu), out.process = in_ns(process);
+  out.cpu = in_ns(cpu);
+  out.process = in_ns(process);
   // Ticks decide how the processor time divides, so only sums of many intervals are exact.
   out.kernel = in_ns(usage.ru_stime);
-  out.mpi = mpi_time, out.napped = napped_ns;
+  out.mpi = mpi_time;
+  out.napped = napped_ns;
   out.faults = static_cast<std::uint64_t>(usage.ru_minflt + usage.ru_majflt);
   out.preempted = static_cast<std::uint64_t>(usage.ru_nivcsw);
   return true;
@@ -110,7 +115,8 @@ profiles::Usage Sampler::between(const Reading& a, const Reading& b, Nanoseconds
   profiles::Usage out;
   out.wall = b.wall - a.wall;
   out.collectives = b.mpi.collectives - a.mpi.collectives;
-  out.messages = b.mpi.messages - a.mpi.messages, out.io = b.mpi.io - a.mpi.io;
+  out.messages = b.mpi.messages - a.mpi.messages;
+  out.io = b.mpi.io - a.mpi.io;
   // Calls for files are one part, with their sleep and their time in the kernel. The rest is divided.
   const double share_of_cpu =
       b.mpi.io_seen > 0 ? std::clamp(static_cast<double>(b.mpi.io_cpu) / static_cast<double>(b.mpi.io_seen), 0.0, 1.0)
@@ -130,16 +136,19 @@ profiles::Usage Sampler::between(const Reading& a, const Reading& b, Nanoseconds
   // leaves them to others.
   const double share =
       static_cast<double>(awake) / static_cast<double>(std::max<Nanoseconds>(1, outside - out.blocked - napped));
-  const Nanoseconds computing =
-      job().courteous ? std::min(cpu, awake) : awake - static_cast<Nanoseconds>(share * static_cast<double>(runnable));
+  const Nanoseconds computing = job_rules().courteous
+                                    ? std::min(cpu, awake)
+                                    : awake - static_cast<Nanoseconds>(share * static_cast<double>(runnable));
   out.runnable = awake - computing;
-  const double of_cpu =
-      job().courteous ? static_cast<double>(computing) / static_cast<double>(std::max<Nanoseconds>(1, cpu)) : share;
+  const double of_cpu = job_rules().courteous
+                            ? static_cast<double>(computing) / static_cast<double>(std::max<Nanoseconds>(1, cpu))
+                            : share;
   kernel_left += static_cast<Nanoseconds>(of_cpu * static_cast<double>(kernel));
   out.kernel = std::min(kernel_left, computing);
   kernel_left -= out.kernel;
   out.computing = computing - out.kernel;
-  out.faults = b.faults - a.faults, out.preempted = b.preempted - a.preempted;
+  out.faults = b.faults - a.faults;
+  out.preempted = b.preempted - a.preempted;
   out.faulting = static_cast<Nanoseconds>(out.faults) * fault_;
   out.threads = std::max<Nanoseconds>(0, (b.process - a.process) - (b.cpu - a.cpu));
   return out;
@@ -161,12 +170,15 @@ void Sampler::start() {
   fault_ = kFaultRange * cost_of_fault();
   opened_at_ = now();
   long_ = kApart * kBudget * cost_;
-  left_ = 1, first_ = kFirst;
+  left_ = 1;
+  first_ = kFirst;
   mpi_time.watched = true;
 }
 
 void Sampler::never() {
-  left_ = 0, first_ = 0, long_ = read_at_ = INT64_MAX;
+  left_ = 0;
+  first_ = 0;
+  long_ = read_at_ = INT64_MAX;
   mpi_time.watched = false;
   ::close(std::exchange(schedstat_, -1));
 }
@@ -181,7 +193,8 @@ profiles::Usage Sampler::total() {
 
 bool Sampler::read_at(Nanoseconds exit) {
   if (exit == read_at_) return true;
-  read_at_ = exit, peers_ = {};
+  read_at_ = exit;
+  peers_ = {};
   return this_thread() == thread_ && read(begin_);
 }
 
@@ -216,7 +229,10 @@ void Sampler::end(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds 
   const bool due = exit - read_at_ >= long_;
   const bool late = due && static_cast<double>(exit - left_at_) >= kMost * static_cast<double>(exit - read_at_);
   if (closed_) {
-    if (late && random_kind_) carried_ += stands_for_ - 1, stands_for_ = 1;
+    if (late && random_kind_) {
+      carried_ += stands_for_ - 1;
+      stands_for_ = 1;
+    }
     before.add(interval_, peers_, stands_for_);
   } else if (late && random_kind_) {
     ++late_;

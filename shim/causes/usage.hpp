@@ -57,7 +57,8 @@ class TimedCall {
   Nanoseconds end() {
     if (!sum_) return 0;
     const Nanoseconds at = now(), spent = at - begin_;
-    *sum_ += spent, sum_ = nullptr;
+    *sum_ += spent;
+    sum_ = nullptr;
     live->message.store(0, std::memory_order_relaxed);
     keep_on_disk(at);
     return mpi_time.watched && spent > kTransfer ? spent : 0;
@@ -73,12 +74,18 @@ class TimedCall {
 class FileCall {
  public:
   explicit FileCall(bool counts) : counts_(counts && mpi_time.sampled) {
-    if (counts_) mpi_time.io_seen -= now(), mpi_time.io_cpu -= thread_time();
+    if (counts_) {
+      mpi_time.io_seen -= now();
+      mpi_time.io_cpu -= thread_time();
+    }
   }
   FileCall(const FileCall&) = delete;
   FileCall& operator=(const FileCall&) = delete;
   ~FileCall() {
-    if (counts_) mpi_time.io_seen += now(), mpi_time.io_cpu += thread_time();
+    if (counts_) {
+      mpi_time.io_seen += now();
+      mpi_time.io_cpu += thread_time();
+    }
   }
 
  private:
@@ -101,10 +108,16 @@ class Sampler {
   void never();
   /// At the end of MPI_Init, in programs whose intervals are sampled: the first interval begins.
   void begin(Nanoseconds at) {
-    if (schedstat_ >= 0) open(1, at), left_at_ = at;
+    if (schedstat_ >= 0) {
+      open(1, at);
+      left_at_ = at;
+    }
   }
   /// At the end of the job: total() stands still.
-  void stop() { final_ = total(), stopped_ = true; }
+  void stop() {
+    final_ = total();
+    stopped_ = true;
+  }
   /// What the thread has done since start(); zero on another thread.
   profiles::Usage total();
   /// At the arrival at a blocking collective: ends an interval that is being sampled.
@@ -113,9 +126,15 @@ class Sampler {
       close();
   }
   /// At any other collective: the interval no longer lies between two blocking ones.
-  void discard() { open_ = mpi_time.sampled = expects_long_ = false, left_at_ = INT64_MAX; }
+  void discard() {
+    open_ = mpi_time.sampled = expects_long_ = false;
+    left_at_ = INT64_MAX;
+  }
   /// A call waited for that rank of MPI_COMM_WORLD.
-  void wait_for(Rank rank, Nanoseconds waited) { all_peers_.add(rank, waited), peers_.add(rank, waited); }
+  void wait_for(Rank rank, Nanoseconds waited) {
+    all_peers_.add(rank, waited);
+    peers_.add(rank, waited);
+  }
   /// The ranks whose messages the thread waited for since start().
   const profiles::Peers& peers() const { return all_peers_; }
   /// At the exit of a blocking collective. `before`: takes the interval that ended at the arrival, if it was sampled.
@@ -128,9 +147,14 @@ class Sampler {
     place_ = (reinterpret_cast<std::uintptr_t>(&before) >> 6) % kPlaces;
     expects_long_ = long_after_[place_];
     random_kind_ = false;
-    if (expects_long_ || first_ > 0) [[unlikely]]
-      first_ -= first_ > 0, open(1, exit);
-    else if (random_kind_ = true; --left_ == 0) [[unlikely]] open_at_random(exit);
+    if (expects_long_ || first_ > 0) [[unlikely]] {
+      if (first_ > 0) --first_;
+      open(1, exit);
+      return;
+    }
+    random_kind_ = true;
+    if (--left_ == 0) [[unlikely]]
+      open_at_random(exit);
   }
 
  private:

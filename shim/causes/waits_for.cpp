@@ -6,7 +6,8 @@
 #include <new>
 
 #include "shim/guard.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
@@ -29,7 +30,7 @@ int forget_members(MPI_Comm, int, void* members, void*) {
 /// Members of a communicator without a CommState: no collective ran on it. It must not get a CommState here, because
 /// all its ranks create that at the same collective.
 const Members* members_of(MPI_Comm comm) {
-  if (job().world_group == MPI_GROUP_NULL) return nullptr;
+  if (job_world().group == MPI_GROUP_NULL) return nullptr;
   static int keyval = [] {
     int made = MPI_KEYVAL_INVALID;
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_members, &made, nullptr);
@@ -48,7 +49,7 @@ const Members* members_of(MPI_Comm comm) {
   std::vector<int> all(static_cast<std::size_t>(size));
   for (int i = 0; i < size; ++i) all[static_cast<std::size_t>(i)] = i;
   members->world.resize(all.size(), MPI_UNDEFINED);
-  PMPI_Group_translate_ranks(group, size, all.data(), job().world_group, members->world.data());
+  PMPI_Group_translate_ranks(group, size, all.data(), job_world().group, members->world.data());
   PMPI_Group_free(&group);
   if (PMPI_Comm_set_attr(comm, keyval, members.get()) != MPI_SUCCESS) return nullptr;
   return members.release();
@@ -72,7 +73,7 @@ const std::vector<Rank>* last_translation = nullptr;  // of `translated`, by the
 
 Rank peer_of(MPI_Comm comm, int rank) {
   if (rank < 0) return -1;
-  if (comm == MPI_COMM_WORLD) return rank < job().size ? rank : MPI_UNDEFINED;
+  if (comm == MPI_COMM_WORLD) return rank < job_world().size ? rank : MPI_UNDEFINED;
   if (comm != translated.load(std::memory_order_relaxed)) [[unlikely]] {
     const std::vector<Rank>* world = translation(comm);
     if (!world) return MPI_UNDEFINED;
@@ -84,7 +85,7 @@ Rank peer_of(MPI_Comm comm, int rank) {
 }
 
 [[gnu::noinline, gnu::cold]] void waited_for(MPI_Comm comm, int rank, Nanoseconds waited) {
-  if (const Rank peer = peer_of(comm, rank); peer >= 0 && peer != job().rank) sampler.wait_for(peer, waited);
+  if (const Rank peer = peer_of(comm, rank); peer >= 0 && peer != job_world().rank) sampler.wait_for(peer, waited);
 }
 
 Awaited::Awaited(int count, const MPI_Request* requests) {
@@ -99,7 +100,7 @@ void Awaited::done(const Message& message, bool awaited) const {
   StartedMessage& started = *message.started;
   // Two of the call's requests may have had the same place.
   if (started.request != message.request) return;
-  if (awaited && waited_ > 0 && started.peer >= 0 && started.peer != job().rank)
+  if (awaited && waited_ > 0 && started.peer >= 0 && started.peer != job_world().rank)
     sampler.wait_for(started.peer, waited_);
   if (!started.persistent) started.request = {};
 }

@@ -9,6 +9,8 @@
 
 #include "shim/engine/engine.hpp"
 #include "shim/patience.hpp"
+#include "shim/state/clocks.hpp"
+#include "shim/state/rules.hpp"
 #include "shim/tags.hpp"
 
 namespace latecomer::shim {
@@ -64,7 +66,10 @@ Edges::Round& Edges::round(Member& member, std::uint64_t number) {
 
 void Edges::note(Round& round, const Entry& entry) {
   if (entry.rank < 0 || entry.rank >= static_cast<Rank>(round.entries.size()) || !entry.known()) return;
-  if (Entry& known = round.entries[static_cast<std::size_t>(entry.rank)]; !known.known()) known = entry, ++round.have;
+  if (Entry& known = round.entries[static_cast<std::size_t>(entry.rank)]; !known.known()) {
+    known = entry;
+    ++round.have;
+  }
 }
 
 void Edges::say(Nanoseconds arrival, Nanoseconds now) {
@@ -114,13 +119,16 @@ void Edges::freeze(Member& member, std::uint64_t number) {
   for (std::size_t rank = 0; rank < r.entries.size(); ++rank) {
     const Entry& e = r.entries[rank];
     if (e.known()) begins.push_back(e.arrival - offset(rank));
-    if (e.lead >= 0) leads.push_back(e.lead * kLeadUnit), member.says[rank] = number + 1;
+    if (e.lead >= 0) {
+      leads.push_back(e.lead * kLeadUnit);
+      member.says[rank] = number + 1;
+    }
   }
   if (!leads.empty()) {
     // A rank that stops predicting counts as late in 16 further calls at most. A smaller number would forget a rank
     // that is late, and so cannot predict in time, in several calls in a row.
     constexpr std::uint64_t kLongAgo = 16;
-    const Nanoseconds begin = median(begins), silent = job().clocks.common() + median(leads);
+    const Nanoseconds begin = median(begins), silent = job_clocks().common() + median(leads);
     std::vector<Nanoseconds> arrivals;
     for (std::size_t rank = 0; rank < r.entries.size(); ++rank) {
       const Entry& e = r.entries[rank];
@@ -162,7 +170,10 @@ void Edges::send(Rank world, const Header& header, const void* data, std::size_t
   if (PMPI_Isend_c(free->bytes.data(), static_cast<MPI_Count>(free->bytes.size()), MPI_BYTE, world, kEdgeChannel, comm_,
                    &free->request) != MPI_SUCCESS)
     free->request = MPI_REQUEST_NULL;
-  else ++sent_[static_cast<std::size_t>(world)], ++messages_;
+  else {
+    ++sent_[static_cast<std::size_t>(world)];
+    ++messages_;
+  }
 }
 
 void Edges::came(Member& member, const std::vector<char>& message) {
@@ -219,7 +230,7 @@ bool Edges::advance() {
 
 std::optional<OwnPattern> Edges::take(const Watched& watched, std::span<const Nanoseconds> offsets,
                                       Nanoseconds arrival) {
-  Patience patience(job().courteous);
+  Patience patience(job_rules().courteous);
   std::unique_lock lock(mutex_);
   Member& member = members_.at(watched.identity);
   active_ = true;

@@ -22,7 +22,7 @@
 #include "shim/engine/edges.hpp"
 #include "shim/runner/compile.hpp"
 #include "shim/runner/operands.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 
@@ -37,7 +37,7 @@ struct Watched {
   std::uint64_t plan_hash = 0;
 };
 
-/// Starts the thread if all ranks of the job can; collective over job().comm. `granted`: this rank's MPI is
+/// Starts the thread if all ranks of the job can; collective over job_world().comm. `granted`: this rank's MPI is
 /// MPI_THREAD_MULTIPLE.
 void start_engine(bool granted);
 bool engine_runs();
@@ -73,9 +73,9 @@ void engine_iteration(Nanoseconds at);
 
 /// Call n uses none of the engine's messages.
 inline void pass(CommState& state, std::uint64_t n) {
-  if (!state.watched) return;
-  state.watched->begun.store(n + 1, std::memory_order_relaxed);
-  state.watched->posted.store(n + 1, std::memory_order_release);
+  if (!state.dispatch.watched) return;
+  state.dispatch.watched->begun.store(n + 1, std::memory_order_relaxed);
+  state.dispatch.watched->posted.store(n + 1, std::memory_order_release);
 }
 
 /// Runs begun before the process arrived, so far; patterns exchanged for single calls and messages sent for them;

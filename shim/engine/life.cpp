@@ -12,6 +12,10 @@
 #include "shim/engine/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/file_progress.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
 #include "shim/waiting/alive.hpp"
 #include "shim/waiting/courteous.hpp"
 
@@ -24,7 +28,10 @@ Engine::Engine(MPI_Comm comm, int ranks, core::Bytes bound)
   // The program's threads handle the signals: this thread blocks all.
   struct BlockSignals {
     sigset_t all, before;
-    BlockSignals() { sigfillset(&all), pthread_sigmask(SIG_SETMASK, &all, &before); }
+    BlockSignals() {
+      sigfillset(&all);
+      pthread_sigmask(SIG_SETMASK, &all, &before);
+    }
     ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
   } const blocked;
   thread_ = std::thread([this] { loop(); });
@@ -42,7 +49,7 @@ void Engine::stop() {
   // Complete the messages of calls that the process has left: their receivers arrive later. Drop the runs of calls that
   // the process never entered.
   for (auto& run : runs_) {
-    if (run->left) run->running.run_until(job().courteous, [&] { return run->running.done(); });
+    if (run->left) run->running.run_until(job_rules().courteous, [&] { return run->running.done(); });
     else run->running.abandon();
   }
   runs_.clear();
@@ -83,32 +90,32 @@ void Engine::take_last_notices() {
 bool engine_runs() { return engine != nullptr; }
 
 void start_engine(bool granted) {
-  Job& j = job();
   std::unique_ptr<Engine> made;
   std::string why = "no communicator is left";
-  if (PMPI_Comm_create(MPI_COMM_WORLD, j.world_group, &j.engine_comm) == MPI_SUCCESS) try {
-      PMPI_Comm_set_errhandler(j.engine_comm, MPI_ERRORS_RETURN);
-      made = std::make_unique<Engine>(j.engine_comm, j.size, j.policy.background_max_buffer_mib << 20);
+  if (PMPI_Comm_create(MPI_COMM_WORLD, job_world().group, &job_world().engine_comm) == MPI_SUCCESS) try {
+      PMPI_Comm_set_errhandler(job_world().engine_comm, MPI_ERRORS_RETURN);
+      made = std::make_unique<Engine>(job_world().engine_comm, job_world().size,
+                                      job_rules().policy.background_max_buffer_mib << 20);
     } catch (const std::exception& e) {
       why = e.what();
     }
   // Whether all ranks have the thread level, and the first rank without an engine.
-  int facts[2] = {granted, made ? j.size : j.rank};
-  PMPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MIN, j.comm);
-  if (facts[0] && facts[1] == j.size) {
+  int facts[2] = {granted, made ? job_world().size : job_world().rank};
+  PMPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MIN, job_world().comm);
+  if (facts[0] && facts[1] == job_world().size) {
     count_progress();
     keep_files_to_program();
     engine = made.release();
     engine->begin();
     return;
   }
-  if (!facts[0] && j.rank == 0)
+  if (!facts[0] && job_world().rank == 0)
     warn("MPI_THREAD_MULTIPLE is not to be had on every rank: background algorithms run in the foreground");
-  else if (facts[0] && j.rank == facts[1])
+  else if (facts[0] && job_world().rank == facts[1])
     warn("no thread can be made on this rank (%s): background algorithms run in the foreground on all ranks",
          why.c_str());
-  j.policy.background_enabled = false;
-  j.engine_comm = MPI_COMM_NULL;
+  job_rules().policy.background_enabled = false;
+  job_world().engine_comm = MPI_COMM_NULL;
 }
 
 void stop_engine() noexcept {
@@ -117,7 +124,7 @@ void stop_engine() noexcept {
   {
     // Attribute callbacks of MPI_Finalize may still call collectives: these run in the foreground.
     const JobLock lock;
-    for (CommState* s = job().states; s; s = s->next) s->watched.reset();
+    for (CommState* s = lock->states; s; s = s->next) s->dispatch.watched.reset();
   }
   ending->stop();
   const EngineFigures f = ending->figures();

@@ -2,7 +2,7 @@
 // The messages that carry notices.
 #include "shim/engine/notices.hpp"
 
-#include "shim/state/job.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
@@ -40,7 +40,7 @@ bool Notices::take(Notice& notice) {
 void Notices::finish() {
   for (Outgoing& o : outgoing_)
     for (int done = o.request == MPI_REQUEST_NULL; !done;) PMPI_Test(&o.request, &done, MPI_STATUS_IGNORE);
-  PMPI_Sendrecv_c(&notice_, 0, MPI_BYTE, job().rank, kNoticeChannel, nullptr, 0, MPI_BYTE, MPI_PROC_NULL,
+  PMPI_Sendrecv_c(&notice_, 0, MPI_BYTE, job_world().rank, kNoticeChannel, nullptr, 0, MPI_BYTE, MPI_PROC_NULL,
                   kNoticeChannel, comm_, MPI_STATUS_IGNORE);
   for (int done = 0; !done;) PMPI_Test(&request_, &done, MPI_STATUS_IGNORE);
 }

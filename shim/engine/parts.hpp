@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
+#include "shim/clock.hpp"
 #include "shim/engine/engine.hpp"
 #include "shim/engine/notices.hpp"
-#include "shim/state/job.hpp"
 
 namespace latecomer::shim {
 
@@ -63,7 +63,10 @@ class Engine {
     core::Bytes scratch_bytes() const { return static_cast<core::Bytes>(program->scratch * key.element_bytes); }
     void before_message(Rank peer) override {
       char& known = told[static_cast<std::size_t>(peer)];
-      if (!known) known = 1, engine->send_notice(*this, peer);
+      if (!known) {
+        known = 1;
+        engine->send_notice(*this, peer);
+      }
     }
   };
   struct Kept {

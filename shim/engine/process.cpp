@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shim/engine/parts.hpp"
+#include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 
@@ -26,7 +27,8 @@ void Engine::plan(Watched& watched, const core::Plan& plan, std::uint64_t hash) 
       if (e.edge != 0) own = &e;
   if (own) edges_.expect(watched, offsets_of(plan, own->pattern));
   const std::lock_guard lock(mutex_);
-  watched.plan = std::move(copy), watched.plan_hash = hash;
+  watched.plan = std::move(copy);
+  watched.plan_hash = hash;
   if (own) kick();
 }
 
@@ -55,35 +57,40 @@ void Engine::greet(std::span<const Rank> world) {
 EngineFigures Engine::figures() {
   const std::lock_guard lock(mutex_);
   EngineFigures out = figures_;
-  out.patterns = edges_.patterns(), out.edge_messages = edges_.messages();
+  out.patterns = edges_.patterns();
+  out.edge_messages = edges_.messages();
   return out;
 }
 
 void watch(CommState& state) {
   if (!engine || !state.usable() || state.size < 2) return;
   auto watched = std::make_shared<Watched>();
-  watched->identity = state.identity, watched->context = state.context, watched->size = state.size,
-  watched->rank = state.rank, watched->world = state.world;
+  watched->identity = state.identity;
+  watched->context = state.context;
+  watched->size = state.size;
+  watched->rank = state.rank;
+  watched->world = state.world;
   watched->begun = watched->posted = state.member.sequence().next_number();
-  state.watched = watched;
+  state.dispatch.watched = watched;
   engine->watch(std::move(watched));
   if (!state.member.plan().empty()) engine_plan(state);
 }
 
 void unwatch(CommState& state) {
-  if (engine && state.watched) engine->unwatch(*state.watched);
-  state.watched.reset();
+  if (engine && state.dispatch.watched) engine->unwatch(*state.dispatch.watched);
+  state.dispatch.watched.reset();
 }
 
 void engine_plan(CommState& state) {
-  if (engine && state.watched) engine->plan(*state.watched, state.member.plan(), state.member.in_force().hash());
+  if (engine && state.dispatch.watched)
+    engine->plan(*state.dispatch.watched, state.member.plan(), state.member.in_force().hash());
 }
 
 void engine_edge(double fraction, Nanoseconds at) {
   if (engine) engine->edge(fraction, at);
 }
 std::optional<OwnPattern> engine_pattern(CommState& state, int planned, Nanoseconds arrival) {
-  return engine ? engine->pattern(*state.watched, planned, arrival) : std::nullopt;
+  return engine ? engine->pattern(*state.dispatch.watched, planned, arrival) : std::nullopt;
 }
 void engine_greet(std::span<const Rank> world) {
   if (engine) engine->greet(world);

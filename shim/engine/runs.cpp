@@ -5,7 +5,11 @@
 #include <new>
 #include <utility>
 
+#include "shim/clock.hpp"
 #include "shim/engine/parts.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
@@ -21,7 +25,7 @@ int Engine::run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const 
     input = static_cast<char*>(operands.recv) + watched->rank * key.count;
   r.running.arrive(input, static_cast<char*>(operands.recv), MPI_BYTE, MPI_OP_NULL, Layout::bytes());
   const int rc =
-      r.running.run_until(job().courteous, [&] { return r.running.foreground_done() && r.running.all_posted(); });
+      r.running.run_until(job_rules().courteous, [&] { return r.running.foreground_done() && r.running.all_posted(); });
   if (rc != MPI_SUCCESS) r.running.abandon();
   const std::lock_guard lock(mutex_);
   watched->posted.store(n + 1, std::memory_order_release);
@@ -64,10 +68,15 @@ std::unique_ptr<Engine::Run> Engine::make(const std::shared_ptr<Watched>& watche
                                           const ScheduleKey& key, const core::Plan* plan, std::uint64_t plan_hash,
                                           const core::Pattern* own, bool scratch) {
   std::unique_ptr<Run> run;
-  if (!idle_.empty()) run = std::move(idle_.back()), idle_.pop_back();
-  else run = std::make_unique<Run>();
+  if (!idle_.empty()) {
+    run = std::move(idle_.back());
+    idle_.pop_back();
+  } else run = std::make_unique<Run>();
   run->engine = this;
-  run->watched = watched, run->n = n, run->key = key, run->plan_hash = key.pattern < 0 && !own ? 0 : plan_hash;
+  run->watched = watched;
+  run->n = n;
+  run->key = key;
+  run->plan_hash = key.pattern < 0 && !own ? 0 : plan_hash;
   run->left = run->early = false;
   run->program = nullptr;
   if (own) run->program = build_schedule(watched->rank, watched->world, key, *own);
@@ -81,7 +90,7 @@ std::unique_ptr<Engine::Run> Engine::make(const std::shared_ptr<Watched>& watche
   const std::size_t need = scratch ? static_cast<std::size_t>(run->scratch_bytes()) + 64 : 0;
   if (run->scratch.size() < need) run->scratch.resize(need);
   run->told.assign(static_cast<std::size_t>(watched->size), 0);
-  run->running.begin(*run->program, {comm_, watched->context, watched->world, job().rank}, run.get());
+  run->running.begin(*run->program, {comm_, watched->context, watched->world, job_world().rank}, run.get());
   run->running.give_scratch(run->scratch.data(), Layout::bytes());
   return run;
 }
@@ -134,7 +143,7 @@ void Engine::send_notice(const Run& run, Rank peer) try {
 
 int run_with_engine(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
                     const OwnPattern* own, int failure) {
-  return engine->run(state.watched, n, key, operands, own, failure);
+  return engine->run(state.dispatch.watched, n, key, operands, own, failure);
 }
 
 }  // namespace latecomer::shim

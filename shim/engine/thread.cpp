@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <new>
 
+#include "shim/clock.hpp"
 #include "shim/engine/parts.hpp"
 #include "shim/mpi/file_progress.hpp"
 #include "shim/waiting/courteous.hpp"
@@ -18,7 +19,8 @@ bool Engine::take_notice(std::unique_lock<std::mutex>& lock) {
   Notice notice;
   Unlocked(lock).run([&] { there = notices_.take(notice); });
   if (!there) return false;
-  ++received_, ++figures_.notices;
+  ++received_;
+  ++figures_.notices;
   const auto found = watched_.find(notice.identity);
   if (found == watched_.end() || notice.n < found->second->begun.load(std::memory_order_acquire)) return true;
   if (std::any_of(pending_.begin(), pending_.end(),
@@ -55,7 +57,10 @@ bool Engine::startable(const std::shared_ptr<Watched>& watched, const Notice& no
   for (bool further = true; further;) {
     further = false;
     for (const auto& r : runs_)
-      if (r->watched == watched && r->n == next && !r->left && r->running.all_posted()) ++next, further = true;
+      if (r->watched == watched && r->n == next && !r->left && r->running.all_posted()) {
+        ++next;
+        further = true;
+      }
   }
   if (notice.n != next) return false;
   if (notice.pattern == kOwn && !edges_.frozen(*watched, notice.plan_hash)) return false;
@@ -68,9 +73,13 @@ bool Engine::startable(const std::shared_ptr<Watched>& watched, const Notice& no
 void Engine::begin_early(const std::shared_ptr<Watched>& watched, const Notice& notice) try {
   ScheduleKey key;
   key.algorithm = &core::algorithm_at(notice.algorithm);
-  key.count = notice.count, key.element_bytes = notice.element_bytes;
-  key.segments = notice.segments, key.pattern = notice.pattern, key.root = notice.root;
-  key.overlap = notice.overlap != 0, key.commutative = notice.commutative != 0;
+  key.count = notice.count;
+  key.element_bytes = notice.element_bytes;
+  key.segments = notice.segments;
+  key.pattern = notice.pattern;
+  key.root = notice.root;
+  key.overlap = notice.overlap != 0;
+  key.commutative = notice.commutative != 0;
   std::optional<core::Pattern> own;
   if (notice.pattern == kOwn) own = edges_.frozen(*watched, notice.plan_hash);
   if (notice.pattern == kOwn && !own) return;  // the process has just taken the pattern, and runs the whole call

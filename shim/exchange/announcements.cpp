@@ -8,6 +8,8 @@
 #include "shim/executor/executor.hpp"
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
@@ -19,7 +21,7 @@ namespace {
 bool receive_announcement(CommState& state) {
   if (state.member.heard()) return true;
   if (state.rank == 0) {
-    state.member.hear(state.leadership->announcement, state.size);
+    state.member.hear(state.tree.leadership->announcement, state.size);
     return true;
   }
   std::vector<char> message;
@@ -31,7 +33,7 @@ bool receive_announcement(CommState& state) {
 }  // namespace
 
 void hear_early(CommState& state) try {
-  if (!state.usable() || state.broken) return;
+  if (!state.usable() || state.tree.broken) return;
   pump_mail();
   try {
     if (!with_reserve([&] { return receive_announcement(state); })) return;
@@ -39,7 +41,8 @@ void hear_early(CommState& state) try {
     return no_memory_left("a plan");  // it may be received already
   }
   const core::Announcement& heard = *state.member.heard();
-  if (heard.kind == core::Announcement::Kind::plan && state.executor) state.executor->prepare(state, heard.plan);
+  if (heard.kind == core::Announcement::Kind::plan && state.dispatch.executor)
+    state.dispatch.executor->prepare(state, heard.plan);
 } catch (const std::bad_alloc&) {
   // The schedules are built inside their calls, not ahead of them.
 }
@@ -47,13 +50,18 @@ void hear_early(CommState& state) try {
 void meet(CommState& state, bool waits) try {
   if (!state.usable()) return;
   const Guard program(Layer::program);  // its error handler
-  const auto receive = [&] { return with_reserve([&] { return exchange_mail(), receive_announcement(state); }); };
+  const auto receive = [&] {
+    return with_reserve([&] {
+      exchange_mail();
+      return receive_announcement(state);
+    });
+  };
   int all = receive();
-  const MPI_Comm members = &state == job().world_state ? job().comm : state.comm;
+  const MPI_Comm members = &state == job_world().state ? job_world().comm : state.comm;
   if (!waits) {
     // As a rule all have it.
     if (PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, members) != MPI_SUCCESS) {
-      state.broken = true;
+      state.tree.broken = true;
       return;
     }
     if (all != 0) return;
@@ -68,8 +76,8 @@ void meet(CommState& state, bool waits) try {
     rc = PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
     if (!done) wait.again();
   }
-  if (rc != MPI_SUCCESS) state.broken = true;
-  if (waits) state.waited += wait.so_far();
+  if (rc != MPI_SUCCESS) state.tree.broken = true;
+  if (waits) state.tree.waited += wait.so_far();
 } catch (const std::bad_alloc&) {
   no_memory_left("a plan");
 }
@@ -78,15 +86,15 @@ void hear(CommState& state, std::uint64_t n, bool waits) {
   if (!state.usable()) return;
   if (waits) meet(state, true);
   if (!with_reserve([&] { return receive_announcement(state); })) return;  // after an error
-  if (state.rank == 0 && !state.member.heard()->rest && !state.broken) try {
-      const LearnerLock lock(*state.leadership);
-      state.leadership->learner->in_force(n);
+  if (state.rank == 0 && !state.member.heard()->rest && !state.tree.broken) try {
+      const LearnerLock lock(*state.tree.leadership);
+      state.tree.leadership->learner->put_in_force(n);
     } catch (const std::bad_alloc&) {
-      state.broken = true;
+      state.tree.broken = true;
     }
   if (!with_reserve([&] { return state.member.put_in_force(); })) return;
   with_reserve([&] { engine_plan(state); });
-  if (state.executor) state.executor->change_plans();
+  if (state.dispatch.executor) state.dispatch.executor->change_plans();
 }
 
 }  // namespace latecomer::shim

@@ -7,10 +7,15 @@
 #include <map>
 #include <memory>
 
+#include "profiles/format/decisions.hpp"
 #include "shim/exchange/mail.hpp"
 #include "shim/executor/executor.hpp"
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
+#include "shim/state/clocks.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/shared.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -53,7 +58,7 @@ void read_by_branch(Branch& branch, Mail kind, std::span<const char> message) {
   try_patterns([&] {
     EndHead head{};
     if (kind == Mail::digest) {
-      branch.node.take(message, branch);
+      branch.node.take_message(message, branch);
     } else if (message.size() == sizeof head) {
       std::memcpy(&head, message.data(), sizeof head);
       branch.hear_end(head.from);
@@ -87,17 +92,17 @@ void read_of_tree(Mail kind, std::span<const char> message) noexcept {
 
 Branch::Branch(CommState& of)
     : state(&of),
-      node(of.identity, of.rank, of.size, of.place, job().policy.record_arrivals),
+      node(of.identity, of.rank, of.size, of.tree.place, job_rules().policy.record_arrivals),
       own_world(of.world[static_cast<std::size_t>(of.rank)]) {
   const auto add = [&](Rank r) { peers.emplace_back(r, of.world[static_cast<std::size_t>(r)]); };
-  if (of.place.parent >= 0) add(of.place.parent);
-  std::ranges::for_each(of.place.children, add);
+  if (of.tree.place.parent >= 0) add(of.tree.place.parent);
+  std::ranges::for_each(of.tree.place.children, add);
   if (of.rank == 0) world = of.world;
 }
 
 Rank Branch::world_of(Rank peer) const { return std::ranges::find(peers, peer, &std::pair<Rank, Rank>::first)->second; }
 
-bool Branch::send(Rank to, std::span<const char> message) {
+bool Branch::send_message(Rank to, std::span<const char> message) {
   // A rank may be far ahead of its parent, which takes 16 epochs of a child that is ahead. Derived: these take 200 KiB.
   // What goes down answers what came up.
   constexpr std::size_t kMostWaiting = 512 << 10;
@@ -138,21 +143,20 @@ bool Branch::over() const {
          (is_leader() || (ended_parent && told_parent));
 }
 
-profiles::CallSums Branch::own(const profiles::CallRecord& record, const profiles::CallFacts& facts,
-                               std::uint32_t stands_for) {
+profiles::CallSums Branch::apply_facts(const profiles::CallRecord& record, const profiles::CallFacts& facts,
+                                       std::uint32_t stands_for) {
   const JobLock lock;
-  return job().mine.patterns.add_own(record, facts, node.rank(), own_world, node.size(), stands_for);
+  return lock->mine.patterns.add_own(record, facts, node.rank(), own_world, node.size(), stands_for);
 }
 
-void Branch::whole(std::uint64_t n, const profiles::CallDigest& call, const profiles::CallFacts& facts,
-                   const profiles::CallSampled& sampled, std::uint32_t stands_for) {
-  Job& j = job();
+void Branch::take_call(std::uint64_t n, const profiles::CallDigest& call, const profiles::CallFacts& facts,
+                       const profiles::CallSampled& sampled, std::uint32_t stands_for) {
   {
     const JobLock lock;
-    profiles::SiteBook& book = j.mine.patterns;
+    profiles::SiteBook& book = lock->mine.patterns;
     if (!group) group = book.groups.of(world);
     const profiles::Members members{world, *group};
-    book.add_call(call, members, facts, j.policy.network_given ? &j.policy.network : nullptr);
+    book.add_call(call, members, facts, job_rules().policy.network_given ? &job_rules().policy.network : nullptr);
     if (!sampled.arrivals.empty()) {
       book.add_scan(call, members, sampled.arrivals, stands_for);
       if (book.records_arrivals())
@@ -165,25 +169,25 @@ void Branch::whole(std::uint64_t n, const profiles::CallDigest& call, const prof
                     sampled.arrivals, sampled.exits);
     }
   }
-  if (!state || !state->leadership || state->broken) return;
-  if (!try_patterns([&] { learn(*state->leadership, n, call, facts, sampled); })) state->broken = true;
+  if (!state || !state->tree.leadership || state->tree.broken) return;
+  if (!try_patterns([&] { learn(*state->tree.leadership, n, call, facts, sampled); })) state->tree.broken = true;
 }
 
-void Branch::summed(const profiles::CallDigest& call, const profiles::CallFacts& facts,
-                    const profiles::CallSums& sums) {
+void Branch::take_sums(const profiles::CallDigest& call, const profiles::CallFacts& facts,
+                       const profiles::CallSums& sums) {
   const JobLock lock;
-  if (group) job().mine.patterns.add_awaited(call, {world, *group}, facts, sums);
+  if (group) lock->mine.patterns.add_awaited(call, {world, *group}, facts, sums);
 }
 
-void Branch::missing(std::uint64_t calls) {
+void Branch::count_missing(std::uint64_t calls) {
   const JobLock lock;
-  job().missing_calls += calls;
+  lock->missing_calls += calls;
 }
 
-void Branch::different(std::uint64_t n, const profiles::CallDigest& call) {
+void Branch::report_difference(std::uint64_t n, const profiles::CallDigest& call) {
   {
     const JobLock lock;
-    if (job().different_calls++ > 0) return;
+    if (lock->different_calls++ > 0) return;
   }
   const auto text = [&](Rank rank, core::Collective op, std::int32_t root) {
     return "rank " + std::to_string(world[static_cast<std::size_t>(rank)]) + " " + std::string(core::name_of(op)) +
@@ -199,20 +203,20 @@ void Branch::different(std::uint64_t n, const profiles::CallDigest& call) {
        one.c_str(), two.c_str());
 }
 
-void Branch::waited(Nanoseconds sum) {
-  if (!state || !state->leadership) return;
-  const LearnerLock lock(*state->leadership);
-  state->leadership->waited += sum;
+void Branch::add_wait(Nanoseconds sum) {
+  if (!state || !state->tree.leadership) return;
+  const LearnerLock lock(*state->tree.leadership);
+  state->tree.leadership->waited += sum;
 }
 
 void grow(CommState& state) {
   const MailLock lock;
   Branches& b = branches();
   const auto made = [&] {
-    state.branch = b.all.insert_or_assign(state.identity, std::make_unique<Branch>(state)).first->second.get();
+    state.tree.branch = b.all.insert_or_assign(state.identity, std::make_unique<Branch>(state)).first->second.get();
   };
   if (!try_patterns([&] { with_reserve(made); })) {
-    if (job().announces) no_memory_left("a communicator");  // its plans would not arrive
+    if (job_rules().announces) no_memory_left("a communicator");  // its plans would not arrive
     return;
   }
   const auto early = b.early.extract(state.identity);
@@ -222,52 +226,52 @@ void grow(CommState& state) {
 
 void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next) {
   const MailLock lock;
-  Branch& branch = *state.branch;
+  Branch& branch = *state.tree.branch;
   branch.next = next;
-  branch.node.end_epoch(first, log, job().clocks.domains == 1 ? 0 : job().clocks.uncertainty_now(), state.waited,
+  branch.node.end_epoch(first, log, job_clocks().domains == 1 ? 0 : job_clocks().uncertainty_now(), state.tree.waited,
                         branch);
 }
 
 void flush_digests(CommState& state) {
   const MailLock lock;
-  try_patterns([&] { state.branch->node.flush(*state.branch); });
+  try_patterns([&] { state.tree.branch->node.flush_parts(*state.tree.branch); });
 }
 
 bool expects_mail(const CommState& state) {
   const MailLock lock;
-  return state.branch->node.expects() || mail_waits();
+  return state.tree.branch->node.expects() || mail_waits();
 }
 
 void announce_below(const CommState& state, std::span<const char> announcement) {
   const MailLock lock;
   const std::span head(reinterpret_cast<const char*>(&state.identity), sizeof state.identity);
-  for (const Rank child : state.place.children)
-    with_reserve([&] { put_mail(state.branch->world_of(child), Mail::announcement, head, announcement); });
+  for (const Rank child : state.tree.place.children)
+    with_reserve([&] { put_mail(state.tree.branch->world_of(child), Mail::announcement, head, announcement); });
 }
 
 bool take_announcement(CommState& state, std::vector<char>& out) {
   const MailLock lock;
-  if (state.branch->announcement.empty()) return false;
-  out.swap(state.branch->announcement);
-  state.branch->announcement.clear();
+  if (state.tree.branch->announcement.empty()) return false;
+  out.swap(state.tree.branch->announcement);
+  state.tree.branch->announcement.clear();
   return true;
 }
 
 void end_branch(CommState& state) {
-  if (!state.branch) return;
+  if (!state.tree.branch) return;
   const MailLock lock;
-  Branch& branch = *state.branch;
+  Branch& branch = *state.tree.branch;
   branch.ended = true;
-  branch.broken = state.broken;
+  branch.broken = state.tree.broken;
   if (branch.broken) branch.node.give_up();  // this rank's logs are not whole
-  try_patterns([&] { branch.node.end(branch); });
+  try_patterns([&] { branch.node.end_calls(branch); });
   branch.say_end();
 }
 
 void outlive(CommState& state) {
-  if (!state.branch) return;
+  if (!state.tree.branch) return;
   const MailLock lock;
-  Branch& branch = *std::exchange(state.branch, nullptr);
+  Branch& branch = *std::exchange(state.tree.branch, nullptr);
   branch.state = nullptr;
   if (branch.over()) branches().all.erase(state.identity);
 }

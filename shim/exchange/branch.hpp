@@ -11,6 +11,7 @@
 #include "profiles/record/digest_node.hpp"
 #include "shim/exchange/exchange.hpp"
 #include "shim/exchange/mail.hpp"
+#include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 
@@ -20,16 +21,16 @@ namespace latecomer::shim {
 /// message for it can come then. A rank that had an error says so as soon as its communicator ends.
 struct Branch final : profiles::DigestNode::Host {
   explicit Branch(CommState& of);
-  bool send(Rank to, std::span<const char> message) override;
-  profiles::CallSums own(const profiles::CallRecord& record, const profiles::CallFacts& facts,
-                         std::uint32_t stands_for) override;
-  void whole(std::uint64_t n, const profiles::CallDigest& call, const profiles::CallFacts& facts,
-             const profiles::CallSampled& sampled, std::uint32_t stands_for) override;
-  void summed(const profiles::CallDigest& call, const profiles::CallFacts& facts,
-              const profiles::CallSums& sums) override;
-  void missing(std::uint64_t calls) override;
-  void different(std::uint64_t n, const profiles::CallDigest& call) override;
-  void waited(Nanoseconds sum) override;
+  bool send_message(Rank to, std::span<const char> message) override;
+  profiles::CallSums apply_facts(const profiles::CallRecord& record, const profiles::CallFacts& facts,
+                                 std::uint32_t stands_for) override;
+  void take_call(std::uint64_t n, const profiles::CallDigest& call, const profiles::CallFacts& facts,
+                 const profiles::CallSampled& sampled, std::uint32_t stands_for) override;
+  void take_sums(const profiles::CallDigest& call, const profiles::CallFacts& facts,
+                 const profiles::CallSums& sums) override;
+  void count_missing(std::uint64_t calls) override;
+  void report_difference(std::uint64_t n, const profiles::CallDigest& call) override;
+  void add_wait(Nanoseconds sum) override;
 
   /// The rank of the parent or of a child in MPI_COMM_WORLD.
   Rank world_of(Rank peer) const;

@@ -2,6 +2,8 @@
 // LATECOMER_CHECK: compares the calls of all ranks before they run.
 #include "shim/exchange/exchange.hpp"
 #include "shim/log.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/world.hpp"
 #include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
@@ -20,16 +22,16 @@ bool check_call(CommState& state, const core::Signature& signature, std::uint64_
     return good != 0;
   };
   if (state.rank != 0) {
-    PMPI_Isend(&mine, sizeof mine, MPI_BYTE, state.world[0], tag, job().comm, &request);
+    PMPI_Isend(&mine, sizeof mine, MPI_BYTE, state.world[0], tag, job_world().comm, &request);
     wait_courteously(request);
-    PMPI_Irecv_c(&good, 1, MPI_INT, state.world[0], tag, job().comm, &request);
+    PMPI_Irecv_c(&good, 1, MPI_INT, state.world[0], tag, job_world().comm, &request);
     wait_courteously(request);
     return leave_together();
   }
   std::vector<Said> all(static_cast<std::size_t>(state.size), mine);
   for (Rank r = 1; r < state.size; ++r) {
     PMPI_Irecv_c(&all[static_cast<std::size_t>(r)], sizeof mine, MPI_BYTE, state.world[static_cast<std::size_t>(r)],
-                 tag, job().comm, &request);
+                 tag, job_world().comm, &request);
     wait_courteously(request);
   }
   const auto id = [&](const Said& s) { return profiles::SiteKey{s.site, signature.op, state.size}.id(); };
@@ -48,7 +50,7 @@ bool check_call(CommState& state, const core::Signature& signature, std::uint64_
     good = good && same;
   }
   for (Rank r = 1; r < state.size; ++r) {
-    PMPI_Isend(&good, 1, MPI_INT, state.world[static_cast<std::size_t>(r)], tag, job().comm, &request);
+    PMPI_Isend(&good, 1, MPI_INT, state.world[static_cast<std::size_t>(r)], tag, job_world().comm, &request);
     wait_courteously(request);
   }
   return leave_together();

@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/learning/learner.hpp"
 #include "profiles/record/digest_node.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/process.hpp"
 
 namespace latecomer::shim {
 
@@ -38,7 +40,7 @@ struct Leadership {
 class LearnerLock {
  public:
   explicit LearnerLock(Leadership& lead) : lock_(lead.mutex, std::defer_lock) {
-    if (job().threads) lock_.lock();
+    if (job_process().threads) lock_.lock();
   }
 
  private:
@@ -92,8 +94,8 @@ void hear(CommState& state, std::uint64_t n, bool waits);
 /// inside a collective for a kind of call that was seen before. Call it right after a collective.
 void hear_early(CommState& state);
 
-/// Without an exchange: keeps the log for the end and starts a new one.
-void set_log_aside(CommState& state);
+/// Without an exchange: keeps a full log for the end and starts a new one.
+void set_full_log_aside(CommState& state);
 
 /// At the end of a communicator that has no tree: keeps its log until the end of the job.
 void retain_log(const CommState& state);

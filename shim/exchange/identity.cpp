@@ -6,8 +6,13 @@
 #include "core/base/text.hpp"
 #include "shim/engine/engine.hpp"
 #include "shim/exchange/branch.hpp"
+#include "shim/exchange/contexts.hpp"
 #include "shim/exchange/messages.hpp"
 #include "shim/log.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
 #include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
@@ -23,17 +28,17 @@ std::vector<Rank> ranks_of(MPI_Group group) {
   std::vector<int> all(static_cast<std::size_t>(size));
   std::iota(all.begin(), all.end(), 0);
   std::vector<Rank> world(all.size());
-  PMPI_Group_translate_ranks(group, size, all.data(), job().world_group, world.data());
+  PMPI_Group_translate_ranks(group, size, all.data(), job_world().group, world.data());
   PMPI_Group_free(&group);
   return world;
 }
 
 /// Of a communicator whose calls have no number: the lowest of its ranks of the job stands for all.
 void find_share(CommState& state, const std::vector<Rank>& members) {
-  Rank lowest = job().rank;
+  Rank lowest = job_world().rank;
   for (const Rank r : members)
     if (r != MPI_UNDEFINED) lowest = std::min(lowest, r);
-  state.share = lowest == job().rank ? profiles::Tally::whole : profiles::Tally::beside;
+  state.share = lowest == job_world().rank ? profiles::Tally::whole : profiles::Tally::beside;
 }
 
 }  // namespace
@@ -51,7 +56,6 @@ void join_groups(CommState& state) {
 
 bool resolve_members(CommState& state) {
   if (!state.world.empty()) return !state.foreign;
-  Job& j = job();
   MPI_Group group;
   PMPI_Comm_group(state.comm, &group);
   state.world = ranks_of(group);
@@ -65,8 +69,8 @@ bool resolve_members(CommState& state) {
   // most kRetainedRecords. Derived: the groups take 3 MiB.
   constexpr std::size_t kMostGroups = kRetainedRecords;
   const JobLock lock;
-  if (j.creations.size() < kMostGroups || j.creations.contains(hash))
-    state.identity = core::mix64(hash + j.creations[hash]++);
+  if (lock->creations.size() < kMostGroups || lock->creations.contains(hash))
+    state.identity = core::mix64(hash + lock->creations[hash]++);
   return !state.foreign;
 }
 
@@ -84,66 +88,50 @@ int unite(CommState& state, std::uint64_t* words, int count, bool waits) {
 }  // namespace
 
 void take_place(CommState& state) {
-  Job& j = job();
-  state.place = core::place_in_tree(j.hosts_of(state.world), state.rank);
+  state.tree.place = core::place_in_tree(job_world().hosts_of(state.world), state.rank);
   if (state.rank == 0) lead(state);
-  if (state.usable() && j.policy.exchange == core::Exchange::epoch) grow(state);
+  if (state.usable() && job_rules().policy.exchange == core::Exchange::epoch) grow(state);
   watch(state);
 }
 
 void identify(CommState& state, bool waits) {
-  Job& j = job();
-  constexpr int kWords = kContexts / 64;
-  // Used contexts of all members, the leader's serial number, and whether a member could not offer its contexts.
-  std::array<std::uint64_t, kWords + 2> words;
-  std::uint64_t& serial = words[kWords];
-  std::uint64_t& busy = words[kWords + 1];
+  // What the members unite: the used contexts of all, the leader's number, and whether a member could not offer its
+  // contexts.
+  std::array<std::uint64_t, Contexts::kWords + 2> words;
+  std::uint64_t& serial = words[Contexts::kWords];
+  std::uint64_t& busy = words[Contexts::kWords + 1];
   // The numbers of a leader increase. So each number is the lowest one after some time, even if other processes go on
   // to agree on further communicators.
-  std::uint64_t number =
-      state.rank == 0 ? std::uint64_t{++j.identities} << 32 | (static_cast<std::uint32_t>(j.rank) + 1) : 0;
+  std::uint64_t number = state.rank == 0 ? std::uint64_t{contexts().next_number()} << 32 |
+                                               (static_cast<std::uint32_t>(job_world().rank) + 1)
+                                         : 0;
   int context = kContexts;
   for (int attempt = 0;; ++attempt) {
-    // One agreement at a time may take contexts of this process. With threads the first round only brings the members
-    // together, so that no context is offered to a member that has not come yet. It also gives each communicator a
-    // number. All processes prefer the same number, so that communicator gets a context within a few rounds. No lock is
-    // held during the wait, because a thread that frees a communicator needs it.
-    bool mine = !j.threads;
-    {
-      const std::lock_guard lock(j.context_mutex);
-      if (j.threads && attempt > 0) {
-        j.agreeing.insert(number);
-        mine = !j.offering && *j.agreeing.begin() == number;
-      }
-      j.offering = j.offering || mine;
-      for (int w = 0; w < kWords; ++w)
-        words[static_cast<std::size_t>(w)] = j.used_contexts[static_cast<std::size_t>(w)];
-    }
+    // With threads the first round only brings the members together, so that no context is offered to a member that has
+    // not come yet. It also gives each communicator a number. All processes prefer the same number, so that
+    // communicator gets a context within a few rounds. No lock is held during the wait, because a thread that frees a
+    // communicator needs it.
+    Contexts::Words used;
+    const bool mine = contexts().offer(attempt > 0 ? number : 0, used);
+    std::ranges::copy(used, words.begin());
     serial = attempt > 0 && state.rank != 0 ? 0 : number;
     busy = !mine;
-    const int rc = unite(state, words.data(), kWords + 2, waits);
+    const int rc = unite(state, words.data(), static_cast<int>(words.size()), waits);
     if (rc != MPI_SUCCESS) {
       // This rank exchanges nothing more here. A rank without this error gets the communicator's next error.
-      const std::lock_guard lock(j.context_mutex);
-      if (mine) j.offering = false;
-      j.agreeing.erase(number);
-      state.broken = true, state.context = kContexts;
+      contexts().settle(number, mine, kContexts, true);
+      state.tree.broken = true;
+      state.context = kContexts;
       return;
     }
     number = serial;
     context = kContexts;
     for (int c = 0; c < kContexts && context == kContexts && busy == 0; ++c)
       if ((words[static_cast<std::size_t>(c) / 64] >> (c % 64) & 1) == 0) context = c;
-    {
-      const std::lock_guard lock(j.context_mutex);
-      if (context < kContexts)
-        j.used_contexts[static_cast<std::size_t>(context) / 64] |= std::uint64_t{1} << (context % 64);
-      if (mine) j.offering = false;
-      if (busy == 0) j.agreeing.erase(number);
-    }
+    contexts().settle(number, mine, context, busy == 0);
     if (busy == 0) break;  // on all members: the union is the same
     // 10 to 130 us. Different ranks take different naps, so that their threads do not all try at the same time.
-    const timespec nap{0, 10'000 * (1 + (j.rank * 7 + attempt) % 13)};
+    const timespec nap{0, 10'000 * (1 + (job_world().rank * 7 + attempt) % 13)};
     if (attempt > 0) nanosleep(&nap, nullptr);
   }
   {

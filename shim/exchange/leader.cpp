@@ -2,6 +2,7 @@
 // The leader of a communicator: takes logs, and announces plans.
 #include <algorithm>
 
+#include "profiles/format/decisions.hpp"
 #include "shim/engine/engine.hpp"
 #include "shim/exchange/branch.hpp"
 #include "shim/exchange/learned.hpp"
@@ -9,17 +10,31 @@
 #include "shim/executor/executor.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/names.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/earlier_run.hpp"
+#include "shim/state/process.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
 using namespace exchange;
 
+namespace {
+std::atomic<Nanoseconds> learning{0};  // processor time of announcements that modelled nothing
+/// The budget of texts is 0.05% of the time: a pause of 2,000 times the duration of a write follows it.
+constexpr Nanoseconds kPauseAfterWriting = 2000;
+}  // namespace
+
 void learn(Leadership& lead, std::uint64_t n, const profiles::CallDigest& digest, const profiles::CallFacts& facts,
            const profiles::CallSampled& sampled) {
   if (!lead.learner) return;
   const LearnerLock lock(lead);
-  while (!lead.waiting.empty() && lead.waiting.front().first + lead.waiting.front().second.size() <= n)
-    lead.spare.swap(lead.waiting.front().second), lead.waiting.erase(lead.waiting.begin());
+  while (!lead.waiting.empty() && lead.waiting.front().first + lead.waiting.front().second.size() <= n) {
+    lead.spare.swap(lead.waiting.front().second);
+    lead.waiting.erase(lead.waiting.begin());
+  }
   if (lead.waiting.empty() || n < lead.waiting.front().first) return;
   core::CallSeen call;
   call.n = n;
@@ -28,25 +43,26 @@ void learn(Leadership& lead, std::uint64_t n, const profiles::CallDigest& digest
   call.divergent = digest.divergent;
   call.algorithm = static_cast<int>(digest.algorithm) - 1;
   call.edge = 2 * digest.said >= digest.ranks;
-  call.imbalance = digest.last - digest.first, call.arrived = digest.last;
+  call.imbalance = digest.last - digest.first;
+  call.arrived = digest.last;
   call.last = facts.latest;
   lead.offsets.clear();
   for (const Nanoseconds arrival : sampled.arrivals) lead.offsets.push_back(arrival - digest.first);
   call.offsets = lead.offsets;
   if (!sampled.blocks.empty() && std::ranges::min(sampled.blocks) >= 0) call.sizes = sampled.blocks;
-  if (digest.complete)
-    call.after_last = std::max<Nanoseconds>(digest.exit - digest.last, 0),
+  if (digest.complete) {
+    call.after_last = std::max<Nanoseconds>(digest.exit - digest.last, 0);
     call.mean_elapsed = static_cast<double>(digest.elapsed) / digest.ranks;
-  lead.learner->see(call);
+  }
+  lead.learner->record_call(call);
 }
 
 void lead(CommState& state) {
-  Job& j = job();
   auto leadership = std::make_unique<Leadership>();
   const int size = state.size;
-  if (j.announces)
+  if (job_rules().announces)
     leadership->learner = std::make_unique<core::Learner>(
-        j.policy, size,
+        job_rules().policy, size,
         [size, &naming = leadership->naming](std::uint64_t site, core::Collective op, const std::string& glob) {
           const Nanoseconds begin = thread_time();
           const bool is = site_is({site, op, size}, glob);
@@ -54,25 +70,26 @@ void lead(CommState& state) {
           return is;
         },
         // Without figures for memory, the model counts each rank as a host.
-        j.policy.network.memory_beta_ns_per_byte > 0 ? j.hosts_of(state.world) : std::vector<int>{});
+        job_rules().policy.network.memory_beta_ns_per_byte > 0 ? job_world().hosts_of(state.world)
+                                                               : std::vector<int>{});
   if (leadership->learner && engine_runs()) leadership->learner->allow_edges();
   if (leadership->learner && state.context == kWorldContext)
-    leadership->learner->remember(
+    leadership->learner->remember_run(
         [size](std::uint64_t site, core::Collective op) -> const std::vector<Nanoseconds>* {
-          const auto found = job().history.offsets.find(profiles::SiteKey{site, op, size}.id());
-          return found == job().history.offsets.end() ? nullptr : &found->second;
+          const auto found = earlier_run().history.offsets.find(profiles::SiteKey{site, op, size}.id());
+          return found == earlier_run().history.offsets.end() ? nullptr : &found->second;
         },
         [size](std::uint64_t site, const core::Signature& signature) {
-          return job().history.winner_of(profiles::SiteKey{site, signature.op, size}.id(), signature);
+          return earlier_run().history.winner_of(profiles::SiteKey{site, signature.op, size}.id(), signature);
         },
         state.member.plan());
   const JobLock lock;  // another thread may be writing a snapshot of all communicators
-  state.leadership = std::move(leadership);
+  state.tree.leadership = std::move(leadership);
 }
 
 void note_decisions(CommState& state) {
-  if (!state.leadership || !state.leadership->learner || state.broken) return;
-  Leadership& lead = *state.leadership;
+  if (!state.tree.leadership || !state.tree.leadership->learner || state.tree.broken) return;
+  Leadership& lead = *state.tree.leadership;
   const Nanoseconds begin = now();
   {
     const LearnerLock lock(lead);
@@ -89,14 +106,14 @@ void note_decisions(CommState& state) {
   lead.latest.reset();
   const JobLock lock;
   lead.decisions = std::move(texts);
-  if (!plan.empty()) job().keep_plan(std::move(plan));
+  if (!plan.empty()) lock->keep_plan(std::move(plan));
   lead.words_next = now() + kPauseAfterWriting * (now() - begin);
 }
 
 void note_outcome(CommState& state) {
   note_decisions(state);
-  if (!state.leadership || !state.leadership->learner || state.broken) return;
-  Leadership& lead = *state.leadership;
+  if (!state.tree.leadership || !state.tree.leadership->learner || state.tree.broken) return;
+  Leadership& lead = *state.tree.leadership;
   const core::Learner::Outcome outcome = [&] {
     const LearnerLock lock(lead);
     return lead.learner->outcome();
@@ -105,13 +122,12 @@ void note_outcome(CommState& state) {
   if (outcome.plan.hash() == lead.latest_hash || (lead.latest_hash == 0 && !outcome.says_anything)) return;
   std::string plan = profiles::plan_json(state.identity, state.size, lead.announced_at, outcome.plan, outcome.reports);
   const JobLock lock;
-  job().keep_plan(std::move(plan));
+  lock->keep_plan(std::move(plan));
 }
 
 void announce(CommState& state, std::uint64_t n) {
   if (state.rank != 0 || !state.usable()) return;
-  Job& j = job();
-  Leadership& lead = *state.leadership;
+  Leadership& lead = *state.tree.leadership;
   lead.announced_at = n;
   // The budget of learning, in processor time: 20 ms once, and 2% of the time since the start. It matters in programs
   // with hundreds of slots and calls of a few microseconds. Beyond, the learner announces "as before" without a look at
@@ -124,13 +140,13 @@ void announce(CommState& state, std::uint64_t n) {
   try {
     const LearnerLock lock(lead);
     if (state.member.sequence().waits() && lead.learner) {
-      lead.learner->waited(lead.waited / state.size);
+      lead.learner->add_wait(lead.waited / state.size);
       lead.waited = 0;
     }
-    if (!state.broken)
+    if (!state.tree.broken)
       announced = lead.learner->announce(n, state.member.in_force().dropped(), begin,
-                                         j.learning > kSpentAtFirst + (begin - j.started) / kPartOfTime);
-    modelled = lead.learner && lead.learner->modelled();
+                                         learning > kSpentAtFirst + (begin - job_process().started) / kPartOfTime);
+    modelled = lead.learner && lead.learner->has_modelled();
     lead.announcement = announced.serialize();
     // The leader decides by the plan that the members read, with rounded patterns, and by none that they cannot read.
     if (!core::Announcement::deserialize(lead.announcement, state.size, announced)) {
@@ -138,13 +154,13 @@ void announce(CommState& state, std::uint64_t n) {
       lead.announcement = announced.serialize();
     }
   } catch (const std::bad_alloc&) {
-    state.broken = true;
+    state.tree.broken = true;
     announced = {};
     with_reserve([&] { lead.announcement = announced.serialize(); });  // the members wait for one
   }
   announce_below(state, lead.announcement);
   pump_mail();
-  if (lead.learner && !modelled) j.learning += thread_time() - lead.naming - learned;
+  if (lead.learner && !modelled) learning += thread_time() - lead.naming - learned;
   const bool plan = announced.kind == Kind::plan;
   // Make the texts after the messages, for which members may wait. The first 16 plans of a process get texts at once,
   // so that the profile of a short job has them. Later plans wait for words_next: a plan that the next one replaces
@@ -155,11 +171,11 @@ void announce(CommState& state, std::uint64_t n) {
     if (plan) lead.latest = {n, announced.plan};
     const bool at_once = plan && [&] {
       const JobLock lock;  // leaders of other communicators add plans
-      return j.mine.plans.size() < kPlansAtOnce;
+      return lock->mine.plans.size() < kPlansAtOnce;
     }();
     if (at_once || now() >= lead.words_next) note_decisions(state);
   } catch (const std::bad_alloc&) {
-    state.broken = true;
+    state.tree.broken = true;
   }
   if (!plan) return;
   int dispatched = 0;

@@ -2,14 +2,17 @@
 // Turns the outcome of a learner into the text that the next run reads.
 #include "shim/exchange/learned.hpp"
 
+#include "shim/state/earlier_run.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
+
 namespace latecomer::shim {
 
 void note_learned(const core::Learner::Outcome& outcome) {
-  Job& j = job();
-  std::string text =
-      profiles::learned_json(profiles::setup_of(j.mine.job, j.hosts), outcome.learned, outcome.reports, j.history);
+  const auto setup = profiles::setup_of(JobLock()->mine.job, job_world().hosts);
+  std::string text = profiles::learned_json(setup, outcome.learned, outcome.reports, earlier_run().history);
   const JobLock lock;
-  j.mine.learned = std::move(text);
+  lock->mine.learned = std::move(text);
 }
 
 }  // namespace latecomer::shim

@@ -2,7 +2,7 @@
 // Keeps what the leader of MPI_COMM_WORLD has learned for the profile and for the file of the policy key `learn`.
 #pragma once
 
-#include "shim/state/job.hpp"
+#include "core/learning/learner.hpp"
 
 namespace latecomer::shim {
 

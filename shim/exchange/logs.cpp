@@ -10,6 +10,9 @@
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
@@ -25,10 +28,13 @@ namespace {
 /// Takes the log of the epoch that ends before call `next`, and starts a new one.
 std::vector<profiles::CallRecord> take_log(CommState& state, std::uint64_t next) {
   const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
-  if (state.log_missed > 0)
-    warn("a log was full, or had no memory: %u calls have no arrival patterns", state.log_missed), state.log_missed = 0;
-  state.logged_from = next;
-  return std::exchange(state.log, std::exchange(state.spare, {}));
+  CallLog& log = state.log(lock);
+  if (log.missed > 0) {
+    warn("a log was full, or had no memory: %u calls have no arrival patterns", log.missed);
+    log.missed = 0;
+  }
+  log.first = next;
+  return std::exchange(log.records, std::exchange(log.spare, {}));
 }
 
 /// Keeps the signatures of an epoch of `calls` calls until the leader counts them.
@@ -44,17 +50,17 @@ void keep_signatures(Leadership& lead, std::uint64_t first, std::size_t calls) {
 
 /// Sends the log of the calls before `next` up.
 void pass_epoch(CommState& state, std::uint64_t next) {
-  const std::uint64_t first = state.logged_from;
+  const std::uint64_t first = state.log(JobLock()).first;
   auto log = take_log(state, next);
-  if (state.usable() && state.size > 1 && !state.broken && state.branch) {
-    if (state.leadership && state.leadership->learner && !log.empty())
-      try_patterns([&] { keep_signatures(*state.leadership, first, log.size()); });
+  if (state.usable() && state.size > 1 && !state.tree.broken && state.tree.branch) {
+    if (state.tree.leadership && state.tree.leadership->learner && !log.empty())
+      try_patterns([&] { keep_signatures(*state.tree.leadership, first, log.size()); });
     try_patterns([&] { pass_log(state, first, log, next); });
   }
-  state.waited = 0;
+  state.tree.waited = 0;
   const JobLock lock;
   log.clear();
-  state.spare = std::move(log);
+  state.log(lock).spare = std::move(log);
 }
 
 }  // namespace
@@ -64,88 +70,92 @@ void end_epoch(CommState& state, bool rested) {
   const std::uint64_t next = state.member.sequence().next_number() - 1;  // the call that ends the epoch begins the next
   if (rested) {
     take_log(state, next);
-    if (state.branch) flush_digests(state);
-    state.waited = 0;
+    if (state.tree.branch) flush_digests(state);
+    state.tree.waited = 0;
   } else {
     pass_epoch(state, next);
   }
-  if (state.branch) {
+  if (state.tree.branch) {
     // In a short epoch calls take long, and the next announcement needs the logs.
-    state.look_distance = state.member.sequence().brief() ? 1 : kFirstLook;
-    state.look_at = next + state.look_distance;
+    state.tree.look_distance = state.member.sequence().brief() ? 1 : kFirstLook;
+    state.tree.look_at = next + state.tree.look_distance;
   }
   const JobLock lock;
   try {
-    state.log.reserve(2 * core::Sequence::kSteadyEpoch);  // a communicator with one epoch usually has more
+    state.log(lock).records.reserve(2 *
+                                    core::Sequence::kSteadyEpoch);  // a communicator with one epoch usually has more
   } catch (const std::bad_alloc&) {
     // Each record asks again.
   }
 }
 
 void end_last_epoch(CommState& state) {
-  if (!state.branch) return;
+  if (!state.tree.branch) return;
   if (!state.member.rests()) pass_epoch(state, state.member.sequence().next_number());
   else flush_digests(state);
   end_branch(state);
 }
 
 void look(CommState& state, std::uint64_t n) {
-  if (!state.branch) {
-    state.look_at = UINT64_MAX;
+  if (!state.tree.branch) {
+    state.tree.look_at = UINT64_MAX;
     return;
   }
   pump_mail();
   // Derived: a look takes 50 ns. In an epoch of 128 calls there are six, and what has come waits for a quarter of an
   // epoch at most.
-  state.look_distance = std::min(2 * state.look_distance, kFarLook);
-  state.look_at = expects_mail(state) ? n + state.look_distance : UINT64_MAX;
+  state.tree.look_distance = std::min(2 * state.tree.look_distance, kFarLook);
+  state.tree.look_at = expects_mail(state) ? n + state.tree.look_distance : UINT64_MAX;
 }
 
-void set_log_aside(CommState& state) {
+void set_full_log_aside(CommState& state) {
+  if (state.log(JobLock()).records.size() < core::Sequence::kRootedEpoch) return;
   retain_log(state);
   const JobLock lock;
-  state.log_missed = 0;
-  state.logged_from = state.member.sequence().next_number() - 1;
-  state.log.clear();
+  CallLog& log = state.log(lock);
+  log.missed = 0;
+  log.first = state.member.sequence().next_number() - 1;
+  log.records.clear();
 }
 
 namespace {
 
-/// Keeps records until the end of the job. The caller holds the job's lock.
-void retain(const profiles::LiveLog& log) {
-  Job& j = job();
+/// Keeps records until the end of the job.
+void retain(const JobLock& lock, const profiles::LiveLog& log) {
   // In a large job rank 0 receives the records of all ranks.
   const std::size_t most =
-      std::max<std::size_t>(kRetainedRecords * 64 / static_cast<std::size_t>(std::max(j.size, 64)), 256);
-  if (log.communicator == 0 || j.retained_records + log.records.size() > most) {
-    j.retained_missed += log.records.size();
+      std::max<std::size_t>(kRetainedRecords * 64 / static_cast<std::size_t>(std::max(job_world().size, 64)), 256);
+  if (log.communicator == 0 || lock->retained_records + log.records.size() > most) {
+    lock->retained_missed += log.records.size();
     return;
   }
-  j.retained_records += log.records.size();
-  j.mine.logs.push_back({log.communicator,
-                         log.comm_size,
-                         log.comm_rank,
-                         log.world_rank,
-                         log.first,
-                         {log.records.begin(), log.records.end()},
-                         log.counted});
+  lock->retained_records += log.records.size();
+  lock->mine.logs.push_back({log.communicator,
+                             log.comm_size,
+                             log.comm_rank,
+                             log.world_rank,
+                             log.first,
+                             {log.records.begin(), log.records.end()},
+                             log.counted});
 }
 
 }  // namespace
 
 void retain_log(const CommState& state) {
-  if (state.foreign || state.size < 2 || state.world.empty() || state.branch || state.log.empty()) return;
+  if (state.foreign || state.size < 2 || state.world.empty() || state.tree.branch) return;
   const JobLock lock;
-  job().retained_missed += state.log_missed;
-  retain({state.identity, state.size, state.rank, state.world[static_cast<std::size_t>(state.rank)], state.logged_from,
-          state.log});
+  const CallLog& log = state.log(lock);
+  if (log.records.empty()) return;
+  lock->retained_missed += log.missed;
+  retain(lock, {state.identity, state.size, state.rank, state.world[static_cast<std::size_t>(state.rank)], log.first,
+                log.records});
 }
 
 void retain_open_logs() {
   std::vector<profiles::LiveLog> open;
   const auto held = add_open_logs(open, true);
   const JobLock lock;
-  for (const profiles::LiveLog& log : open) retain(log);
+  for (const profiles::LiveLog& log : open) retain(lock, log);
 }
 
 }  // namespace latecomer::shim

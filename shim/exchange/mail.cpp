@@ -5,7 +5,10 @@
 #include "core/agreement/mailbox.hpp"
 #include "shim/executor/executor.hpp"
 #include "shim/log.hpp"
+#include "shim/state/communicator.hpp"
 #include "shim/state/post.hpp"
+#include "shim/state/process.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -27,7 +30,7 @@ class Office final : core::Mailbox::Wire, core::Mailbox::Reader {
 
   /// Takes memory for the small messages at the end of the job.
   void expect_ends() {
-    const core::TreePlace& place = job().place;
+    const core::TreePlace& place = job_world().place;
     for (const Rank child : place.children) box.expect(child);
     if (place.parent >= 0) box.expect(place.parent);
     incoming_.expect(place.children.size() + 1);
@@ -36,13 +39,13 @@ class Office final : core::Mailbox::Wire, core::Mailbox::Reader {
 
   /// A piece of full length to and from each neighbour: UCX connects buffers for longer messages at the first of them.
   static void greet_neighbours() {
-    const core::TreePlace& place = job().place;
+    const core::TreePlace& place = job_world().place;
     std::vector<Rank> neighbours(place.children.begin(), place.children.end());
     if (place.parent >= 0) neighbours.push_back(place.parent);
     std::array<char, kPieceBytes> piece{};
     for (const Rank neighbour : neighbours) post(neighbour, kMailTag, piece);
     for (const Rank neighbour : neighbours)
-      PMPI_Recv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, neighbour, kMailTag, job().comm,
+      PMPI_Recv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, neighbour, kMailTag, job_world().comm,
                 MPI_STATUS_IGNORE);
   }
 
@@ -88,7 +91,7 @@ void greet_neighbours() { Office::greet_neighbours(); }
 void expect_mail_at_end() { office().expect_ends(); }
 
 MailLock::MailLock(bool wait) : lock_(office().mutex, std::defer_lock) {
-  if (!job().threads) return;
+  if (!job_process().threads) return;
   if (wait) lock_.lock();
   else taken_ = !lock_.try_lock();
 }
@@ -108,7 +111,7 @@ bool mail_waits() {
 }
 
 bool exchange_mail() {
-  if (!job().together) return false;
+  if (!job_world().together) return false;
   const MailLock lock(false);
   return !lock.taken() && office().exchange();
 }

@@ -7,8 +7,6 @@
 #include <mutex>
 #include <span>
 
-#include "shim/state/job.hpp"
-
 namespace latecomer::shim {
 
 /// The first byte of a message.

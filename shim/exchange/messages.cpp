@@ -3,6 +3,7 @@
 #include "shim/exchange/messages.hpp"
 
 #include "shim/log.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
@@ -19,7 +20,7 @@ void BoundaryWait::again() {
       "rank %d has waited 10 s before call %llu of a communicator of %d, a boundary at which plans for rooted "
       "collectives are agreed on, for rank %d (rank 0 there) or another that is not there yet; \"rooted_waits\": false "
       "in the policy never waits",
-      job().rank, static_cast<unsigned long long>(state_.member.sequence().next_number() - 1), state_.size,
+      job_world().rank, static_cast<unsigned long long>(state_.member.sequence().next_number() - 1), state_.size,
       state_.world[0]);
 }
 

@@ -6,6 +6,8 @@
 
 #include "shim/exchange/exchange.hpp"
 #include "shim/patience.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/rules.hpp"
 
 namespace latecomer::shim {
 namespace exchange {
@@ -26,7 +28,7 @@ class BoundaryWait {
 
  private:
   const CommState& state_;
-  Patience patience_{job().courteous};
+  Patience patience_{job_rules().courteous};
   Nanoseconds begin_ = now();
   unsigned turns_ = 0;
   bool silent_;

@@ -3,7 +3,7 @@
 // differs (shim/mpi/api.hpp), as that makes them.
 #include "shim/executor/arguments.hpp"
 
-#include "shim/state/job.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -19,7 +19,7 @@ struct Side {
 bool committed(MPI_Datatype type) {
   char nothing = 0;
   MPI_Count position = 0;
-  return PMPI_Pack_c(&nothing, 0, type, &nothing, 0, &position, job().comm) == MPI_SUCCESS;
+  return PMPI_Pack_c(&nothing, 0, type, &nothing, 0, &position, job_world().comm) == MPI_SUCCESS;
 }
 
 int check_side(const Side& side, int in_place = MPI_ERR_BUFFER) {

@@ -14,6 +14,10 @@
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/end_job.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -28,7 +32,7 @@ constinit char* reserve = nullptr;  // no destructor: wrappers may run before an
 constexpr std::size_t kReserve = 256 << 10;
 
 int run_to_end(Running& running) {
-  const int rc = running.run_until(job().courteous, [&] { return running.done(); });
+  const int rc = running.run_until(job_rules().courteous, [&] { return running.done(); });
   if (rc != MPI_SUCCESS) running.abandon();
   return rc == MPI_SUCCESS ? running.failure() : rc;
 }
@@ -42,7 +46,7 @@ void spend_reserve() noexcept {
 
 void no_memory_left(const char* purpose) noexcept {
   warn("no memory is left for %s, and other ranks rely on this one: the job ends", purpose);
-  end_job(job().comm, MPI_ERR_NO_MEM);
+  end_job(job_world().comm, MPI_ERR_NO_MEM);
 }
 
 Executor::Executor() {
@@ -69,7 +73,9 @@ Compiled& Executor::compiled(CommState& state, const ScheduleKey& key) {
 
 ScheduleKey Executor::key_of(ScheduleKey shape, const core::Decision& decision) {
   shape.algorithm = decision.algorithm;
-  shape.segments = decision.segments, shape.pattern = decision.pattern, shape.sizes = decision.sizes,
+  shape.segments = decision.segments;
+  shape.pattern = decision.pattern;
+  shape.sizes = decision.sizes;
   shape.overlap = decision.overlap;
   return shape;
 }
@@ -116,7 +122,8 @@ static bool carried_over(ScheduleKey key, const core::Plan& before, const core::
   if (!same(before.patterns, key.pattern, after.patterns, wanted.pattern) ||
       !same(before.sizes, key.sizes, after.sizes, wanted.sizes))
     return false;
-  key.pattern = wanted.pattern, key.sizes = wanted.sizes;
+  key.pattern = wanted.pattern;
+  key.sizes = wanted.sizes;
   return key == wanted;
 }
 
@@ -135,8 +142,9 @@ void Executor::prepare(CommState& state, const core::Plan& plan) {
   const auto build = [&](const core::PlanEntry& e) {
     const Seen& seen = seen_[e.signature % seen_.size()];
     if (e.algorithm < 0 || !seen.known || seen.signature != e.signature || prepared_.size() == kKeptSchedules) return;
-    const core::Decision decision = core::decide_as(job().policy, seen.call, state.size, e);
-    if (!decision.algorithm || (decision.algorithm->background && state.watched)) return;  // the engine keeps its own
+    const core::Decision decision = core::decide_as(job_rules().policy, seen.call, state.size, e);
+    if (!decision.algorithm || (decision.algorithm->background && state.dispatch.watched))
+      return;  // the engine keeps its own
     const ScheduleKey key = key_of(seen.shape, decision);
     if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) return;
     const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const auto& k) {
@@ -171,21 +179,45 @@ void Executor::change_plans() {
 }
 
 int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
-                  const Operands& raw, core::Bytes block, Nanoseconds arrival, Forecast& forecast) try {
+                  const Operands& raw, core::Bytes block, Nanoseconds arrival, Forecast& forecast) {
+  int failure = MPI_SUCCESS, rc = MPI_SUCCESS;
+  try {
+    rc = run_decided(state, n, decision, signature, raw, block, arrival, forecast, failure);
+  } catch (const std::bad_alloc&) {
+    // Without its schedule this rank does not know the messages that others wait for.
+    no_memory_left("the schedule of a collective");
+    return MPI_ERR_NO_MEM;
+  }
+  if (rc == MPI_SUCCESS || thrown_) return rc;
+  // The other ranks ran the same schedule, so the native collective is no way out. The program's error handler decides.
+  warn("%.*s could not complete on this rank (%s); the communicator's error handler decides",
+       static_cast<int>(decision.algorithm->name.size()), decision.algorithm->name.data(),
+       failure == MPI_ERR_BUFFER || failure == MPI_ERR_ARG ? "MPI does not allow its buffers"
+       : failure == MPI_ERR_TYPE                           ? "its datatype is not committed"
+       : rc == MPI_ERR_NO_MEM                              ? "out of memory"
+       : rc == MPI_ERR_OTHER                               ? "another rank failed in the call"
+                                                           : "an operation failed inside MPI");
+  PMPI_Comm_call_errhandler(state.comm, rc);  // code of the program: it may throw
+  return rc;
+}
+
+int Executor::run_decided(CommState& state, std::uint64_t n, const core::Decision& decision,
+                          const core::Signature& signature, const Operands& raw, core::Bytes block, Nanoseconds arrival,
+                          Forecast& forecast, int& failure) {
   if (std::exchange(runs_, true)) {
     warn("an operator left a collective by a jump, and other ranks need its messages: the job ends");
-    end_job(job().comm, MPI_ERR_OTHER);
+    end_job(job_world().comm, MPI_ERR_OTHER);
   }
   const Operands given = with_in_place(signature, state.rank, raw);
   std::optional<OwnPattern> own;
-  if (decision.edge && state.watched) own = engine_pattern(state, decision.pattern, arrival);
+  if (decision.edge && state.dispatch.watched) own = engine_pattern(state, decision.pattern, arrival);
   if (own) forecast = {true, own->pattern.arrival(state.rank)};
   else if (decision.pattern >= 0)
     forecast = {
         false,
         state.member.plan().patterns[static_cast<std::size_t>(decision.pattern)][static_cast<std::size_t>(state.rank)]};
   const ScheduleKey key = key_of(shape_of(state, signature, given), decision);
-  const int failure = check_arguments(signature, state.rank, given);
+  failure = check_arguments(signature, state.rank, given);
   int rc = MPI_SUCCESS;
   try {
     rc = run_key(state, n, key, given, block, own ? &*own : nullptr, failure);
@@ -194,21 +226,7 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
     rc = run_key(state, n, key, given, block, own ? &*own : nullptr, MPI_ERR_NO_MEM);
   }
   runs_ = false;
-  if (rc == MPI_SUCCESS || thrown_) return rc;
-  // The other ranks ran the same schedule, so the native collective is no way out. The program's error handler decides.
-  warn("%s could not complete on this rank (%s); the communicator's error handler decides",
-       std::string(decision.algorithm->name).c_str(),
-       failure == MPI_ERR_BUFFER || failure == MPI_ERR_ARG ? "MPI does not allow its buffers"
-       : failure == MPI_ERR_TYPE                           ? "its datatype is not committed"
-       : rc == MPI_ERR_NO_MEM                              ? "out of memory"
-       : rc == MPI_ERR_OTHER                               ? "another rank failed in the call"
-                                                           : "an operation failed inside MPI");
-  PMPI_Comm_call_errhandler(state.comm, rc);
   return rc;
-} catch (const std::bad_alloc&) {
-  // Without its schedule this rank does not know the messages that others wait for.
-  no_memory_left("the schedule of a collective");
-  return MPI_ERR_NO_MEM;
 }
 
 int Executor::run_key(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
@@ -227,11 +245,12 @@ int Executor::run_movement(CommState& state, std::uint64_t n, const ScheduleKey&
   std::optional<Bytewise> bytes;
   Operands plain = given;
   if (failure == MPI_SUCCESS) {
-    bytes.emplace(key.call(state.size), state.rank, job().comm, given, staged_);
+    bytes.emplace(key.call(state.size), state.rank, job_world().comm, given, staged_);
     failure = bytes->rc();
-    plain.send = bytes->input(), plain.recv = bytes->output();
+    plain.send = bytes->input();
+    plain.recv = bytes->output();
   }
-  const int rc = key.algorithm->background && state.watched
+  const int rc = key.algorithm->background && state.dispatch.watched
                      ? run_with_engine(state, n, key, plain, own, failure)
                      : run_schedule(state, key, plain, Layout::bytes(), own ? &own->pattern : nullptr, failure);
   return rc == MPI_SUCCESS ? bytes->finish() : rc;
@@ -246,7 +265,7 @@ int Executor::run_irregular(CommState& state, const ScheduleKey& key, const Oper
   if (key.algorithm->built_together && key.sizes < 0) {
     core::TreePart part;
     part.children.reserve(std::bit_width(static_cast<unsigned>(state.size)));
-    const int rc = build_adaptive(state, core::tree_problem(job().policy.network), call.root,
+    const int rc = build_adaptive(state, core::tree_problem(job_rules().policy.network), call.root,
                                   std::max<core::Bytes>(block, 0), part);
     if (rc != MPI_SUCCESS) return rc;
     const auto compile = [&] {
@@ -271,7 +290,7 @@ int Executor::run_irregular(CommState& state, const ScheduleKey& key, const Oper
   if (failure == MPI_SUCCESS)
     failure = irregular_->begin(program, call.op, state.rank, root, root && key.in_place, operands);
   Running running;
-  running.begin(program, {job().comm, state.context, state.world, job().rank}, nullptr, irregular_.get());
+  running.begin(program, {job_world().comm, state.context, state.world, job_world().rank}, nullptr, irregular_.get());
   running.fail(failure);
   running.arrive(nullptr, nullptr, MPI_PACKED, MPI_OP_NULL, Layout::bytes());
   return run_to_end(running);
@@ -284,7 +303,7 @@ int Executor::run_schedule(CommState& state, const ScheduleKey& key, const Opera
   const std::size_t need = failure == MPI_SUCCESS ? layout.bytes_for(program.scratch) + 64 : 0;
   if (scratch_.size() < need) scratch_.resize(need);
   Running running;
-  running.begin(program, {job().comm, state.context, state.world, job().rank}, nullptr);
+  running.begin(program, {job_world().comm, state.context, state.world, job_world().rank}, nullptr);
   running.fail(failure);
   running.give_scratch(scratch_.data(), layout);
   running.arrive(operands.send == MPI_IN_PLACE ? nullptr : static_cast<char*>(const_cast<void*>(operands.send)),

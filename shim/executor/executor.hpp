@@ -14,7 +14,7 @@
 #include "core/agreement/agreement.hpp"
 #include "shim/runner/compile.hpp"
 #include "shim/runner/operands.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 
@@ -92,6 +92,9 @@ struct Executor {
   /// The part of the key that comes from the call. note() and run() must agree on it.
   static ScheduleKey shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
   Compiled& compiled(CommState& state, const ScheduleKey& key);
+  /// run() as far as the error handler. `failure`: set to why this rank could not take part.
+  int run_decided(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
+                  const Operands& operands, core::Bytes block, Nanoseconds arrival, Forecast& forecast, int& failure);
   /// The following functions run the schedule of `key`. `failure`: an MPI error code if this rank has failed before
   /// (Running::fail). `own`: the pattern of this call alone. A std::bad_alloc leaves them before the first message.
   int run_key(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands, core::Bytes block,

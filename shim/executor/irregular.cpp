@@ -8,13 +8,18 @@
 #include "shim/log.hpp"
 #include "shim/patience.hpp"
 #include "shim/runner/packing.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
 int Irregular::begin(const Compiled& program, core::Collective op, Rank me, bool root, bool in_place,
                      const Operands& given) {
-  program_ = &program, operands_ = given, me_ = me, root_ = root;
+  program_ = &program;
+  operands_ = given;
+  me_ = me;
+  root_ = root;
   scatters_ = core::is_scatter(op);
   held_.clear();
   taken_ = headers_used_ = 0;
@@ -22,11 +27,13 @@ int Irregular::begin(const Compiled& program, core::Collective op, Rank me, bool
   char* const received = static_cast<char*>(given.recv);
   int rc = MPI_SUCCESS;
   if (root) {
-    all_ = scatters_ ? sent : received, all_type_ = scatters_ ? given.send_type : given.datatype;
+    all_ = scatters_ ? sent : received;
+    all_type_ = scatters_ ? given.send_type : given.datatype;
     rc = all_layout_.fill(all_type_);
   }
   own_ = in_place ? nullptr : scatters_ ? received : sent;
-  own_type_ = scatters_ ? given.datatype : given.send_type, own_count_ = scatters_ ? given.count : given.send_count;
+  own_type_ = scatters_ ? given.datatype : given.send_type;
+  own_count_ = scatters_ ? given.count : given.send_count;
   if (rc == MPI_SUCCESS && !in_place) rc = own_layout_.fill(own_type_);
   return rc;
 }
@@ -53,9 +60,11 @@ int Irregular::as_one(const std::vector<Part>& parts, Use use) {
   if (parts.size() == 1) return use(const_cast<void*>(parts[0].place), parts[0].length, parts[0].type);
   std::vector<MPI_Count> lengths, places;
   std::vector<MPI_Datatype> types;
-  for (const Part& p : parts)
-    lengths.push_back(p.length), places.push_back(static_cast<MPI_Count>(reinterpret_cast<std::intptr_t>(p.place))),
-        types.push_back(p.type);
+  for (const Part& p : parts) {
+    lengths.push_back(p.length);
+    places.push_back(static_cast<MPI_Count>(reinterpret_cast<std::intptr_t>(p.place)));
+    types.push_back(p.type);
+  }
   MPI_Datatype type = MPI_DATATYPE_NULL;
   int rc = PMPI_Type_create_struct_c(static_cast<MPI_Count>(parts.size()), lengths.data(), places.data(), types.data(),
                                      &type);
@@ -74,7 +83,9 @@ int Irregular::find(int first, int count, const std::int64_t*& sizes, char*& dat
     (h.first + i < first ? before : h.first + i < first + count ? here : after) += all[i];
   const auto head = static_cast<MPI_Count>(static_cast<std::size_t>(h.count) * sizeof(std::int64_t));
   if (before < 0 || here < 0 || after < 0 || head + before + here + after != h.bytes) return MPI_ERR_TRUNCATE;
-  sizes = all + (first - h.first), data = h.data + head + before, bytes = here;
+  sizes = all + (first - h.first);
+  data = h.data + head + before;
+  bytes = here;
   return MPI_SUCCESS;
 }
 
@@ -188,7 +199,10 @@ int Irregular::copy(const core::Operation& op, int self, int tag, MPI_Comm comm)
   if (!scatters_) {
     char* data = own_;
     int rc = MPI_SUCCESS;
-    if (!own_layout_.gapless) data = take(own_bytes), rc = pack(own_, own_count_, own_type_, data, own_bytes, comm);
+    if (!own_layout_.gapless) {
+      data = take(own_bytes);
+      rc = pack(own_, own_count_, own_type_, data, own_bytes, comm);
+    }
     held_.push_back({static_cast<int>(op.dst.offset), 1, data, own_bytes});
     return rc;
   }
@@ -225,10 +239,10 @@ int build_adaptive(const CommState& state, const core::TreeProblem& costs, Rank 
                    core::TreePart& part) {
   const int tag = tag_of(state.context, kTreeChannel);
   const Rank me = state.rank;
-  const MPI_Comm comm = job().comm;
+  const MPI_Comm comm = job_world().comm;
   const auto world = [&](Rank r) { return state.world[static_cast<std::size_t>(r)]; };
   const auto finish = [](MPI_Request* requests, int n) {
-    Patience patience(job().courteous);
+    Patience patience(job_rules().courteous);
     int rc = MPI_SUCCESS, done = 0;
     for (int i = 0; i < n && rc == MPI_SUCCESS; ++i)
       for (done = 0; !done && rc == MPI_SUCCESS;) {
@@ -283,7 +297,8 @@ int build_adaptive(const CommState& state, const core::TreeProblem& costs, Rank 
       collects = false;
     } else {
       part.children.push_back({verdict.peer, verdict.first, verdict.count});
-      part.first = std::min(part.first, verdict.first), part.count += verdict.count;
+      part.first = std::min(part.first, verdict.first);
+      part.count += verdict.count;
     }
   }
   return rc;

@@ -16,6 +16,7 @@
 #include "core/algorithms/irregular.hpp"
 #include "shim/executor/executor.hpp"
 #include "shim/runner/running.hpp"
+#include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 

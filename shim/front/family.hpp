@@ -19,6 +19,8 @@ struct Services {
   void* (*find)(const char* name);
   /// Sets the target of one stub to its handler, or to the next definition.
   void (*aim)(const char* symbol, bool at_handler);
+  /// The user named the family, and the library's version text is of no known one: the family checks what it is.
+  bool relative;
 };
 
 struct Family {

@@ -44,7 +44,7 @@ int note_library(dl_phdr_info* info, std::size_t, void* data) {
   if (!path || !*path || paths.count == kHandles || std::strlen(path) >= sizeof paths.text[0]) return 0;
   const char* name = std::strrchr(path, '/');
   name = name ? name + 1 : path;
-  for (const char* prefix : {"libmpi", "libucp", "libopen-"})
+  for (const char* prefix : {"libmpi", "libpmpi", "libucp", "libopen-", "libopen_mpi"})
     if (std::strncmp(name, prefix, std::strlen(prefix)) == 0) {
       std::strcpy(paths.text[paths.count++], path);
       break;
@@ -91,13 +91,56 @@ bool first_process() {
   return !value || std::strcmp(value, "0") == 0;
 }
 
-/// The family that LATECOMER_MPI names, if the library can have its binary interface: handles of Open MPI are addresses
-/// of its objects. `abi` is an interface that any library may have besides its own. nullptr: ask the library.
-const Known* named_family(bool open_mpi) {
+/// What the library that the process runs says of its binary interface.
+struct Interface {
+  int (*version)(char*, int*) = nullptr;  ///< PMPI_Get_library_version
+  bool open_mpi = false;                  ///< its handles are addresses of its objects
+  bool by_name = false;                   ///< its file says that it has the standard ABI
+  int abi = -1;  ///< the major version of its standard ABI, if it has that; before MPI_Init, too
+};
+
+bool named_after_abi(const void* address) {
+  Dl_info info;
+  if (!dladdr(address, &info) || !info.dli_fname) return false;
+  const char* slash = std::strrchr(info.dli_fname, '/');
+  const char* name = slash ? slash + 1 : info.dli_fname;
+  return std::strncmp(name, "libmpi_abi", 10) == 0 || std::strncmp(name, "libpmpi_abi", 11) == 0;
+}
+
+/// Asks the library that defines the next MPI_Init, or one that it needs: a process may hold several MPI libraries, and
+/// a tool behind this one defines MPI_Init as well.
+Interface interface_of_mpi() {
+  Interface out;
+  using Abi = int (*)(int*, int*);
+  const auto ask = [&](auto look_up) {
+    out.version = reinterpret_cast<decltype(out.version)>(look_up("PMPI_Get_library_version"));
+    if (!out.version) return;
+    out.open_mpi = look_up("ompi_mpi_comm_world") != nullptr;
+    out.by_name |= named_after_abi(reinterpret_cast<void*>(out.version));
+    int minor = -1;
+    const auto abi = reinterpret_cast<Abi>(look_up("PMPI_Abi_get_version"));
+    if (abi && abi(&out.abi, &minor) != 0) out.abi = -1;
+  };
+  Dl_info info;
+  if (void* init = next_function("MPI_Init"); init && dladdr(init, &info) && info.dli_fname) {
+    out.by_name = named_after_abi(init);
+    if (void* library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) {
+      ask([&](const char* name) { return dlsym(library, name); });
+      dlclose(library);
+    }
+  }
+  if (!out.version) ask(find);
+  return out;
+}
+
+/// The family that LATECOMER_MPI names, if the library can have its binary interface. Handles of Open MPI are addresses
+/// of its objects, and those of the standard ABI have other values. nullptr: ask the library.
+const Known* named_family(const Interface& mpi) {
   const char* name = std::getenv("LATECOMER_MPI");
   if (!name || !*name) return nullptr;
   const Known* named = profiles::family_named(name);
-  if (named && (named == &profiles::kAbi || open_mpi == (named->name == "openmpi"))) return named;
+  const bool fits = named && (named == &profiles::kAbi || (mpi.abi < 0 && mpi.open_mpi == (named->name == "openmpi")));
+  if (fits) return named;
   if (first_process())
     warn("LATECOMER_MPI: %s: '%.40s'; the library tells its family",
          named ? "this MPI library has another binary interface" : "expected mpich, openmpi or abi, got", name);
@@ -119,47 +162,44 @@ bool find_beside(char (&path)[PATH_MAX], const char* name) {
   return std::snprintf(end, static_cast<std::size_t>(path + PATH_MAX - end), "%s", name) < path + PATH_MAX - end;
 }
 
-/// Asks the library that defines the next MPI_Init, or one that it needs: a process may hold several MPI libraries, and
-/// a tool behind this one defines MPI_Init as well.
-const Known* known_mpi() {
-  using Version = int (*)(char*, int*);
-  Version version = nullptr;
-  bool open_mpi = false;
-  Dl_info info;
-  if (void* init = next_function("MPI_Init"); init && dladdr(init, &info) && info.dli_fname)
-    if (void* library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) {
-      version = reinterpret_cast<Version>(dlsym(library, "PMPI_Get_library_version"));
-      open_mpi = dlsym(library, "ompi_mpi_comm_world") != nullptr;
-      dlclose(library);
-    }
-  if (!version) {
-    version = reinterpret_cast<Version>(find("PMPI_Get_library_version"));
-    open_mpi = find("ompi_mpi_comm_world") != nullptr;
-  }
-  if (!version) {
+/// `relative`: see Services.
+const Known* known_mpi(bool& relative) {
+  const Interface mpi = interface_of_mpi();
+  if (!mpi.version) {
     if (first_process()) warn("the MPI library of this process does not tell its version: latecomer is inactive");
     return nullptr;
   }
-  if (const Known* named = named_family(open_mpi)) return named;
+  // The text of the version is that of the library beneath, whose own handles are others.
+  if (mpi.abi >= 0 ? mpi.abi != profiles::kAbiMajor : mpi.by_name) {
+    if (first_process())
+      warn(
+          "this program runs on an MPI library with %s of the standard ABI, and latecomer needs version %d: latecomer is inactive",
+          mpi.abi < 0 ? "an untold version" : "another version", profiles::kAbiMajor);
+    return nullptr;
+  }
+  const Known* const named = named_family(mpi);
+  if (mpi.abi >= 0) return &profiles::kAbi;
   static char text[16384];  // MPI_MAX_LIBRARY_VERSION_STRING is 8,192 in MPICH and 256 in Open MPI
   int length = 0;
-  version(text, &length);
-  if (const Known* known = family_of(text)) return known;
+  mpi.version(text, &length);
+  const Known* const known = family_of(text);
+  relative = named && (!known || known->name != named->name);
+  if (named || known) return named ? named : known;
   for (char* c = text; *c; ++c)
     if (*c == '\n' || *c == ',') *c = '\0';
     else if (*c == '\t') *c = ' ';
   if (first_process())
     warn(
-        "this program runs on %.80s, but latecomer needs MPICH 4 or Open MPI 4, or LATECOMER_MPI with the one whose "
-        "binary interface it has: latecomer is inactive",
-        text);
+        "this program runs on %.80s, but latecomer needs %s, or LATECOMER_MPI with the family whose binary interface "
+        "the library has: latecomer is inactive",
+        text, profiles::kKnownVersions);
   return nullptr;
 }
 
 void aim(const char* symbol, bool at_handler);
 
 /// Opens the family's library. nullptr: it stays inactive, and a warning has said why.
-const Family* open_family(const Known& known) {
+const Family* open_family(const Known& known, bool relative) {
   char name[64], path[PATH_MAX];
   std::snprintf(name, sizeof name, "liblatecomer-%.*s.so", static_cast<int>(known.name.size()), known.name.data());
   if (!find_beside(path, name)) {
@@ -176,8 +216,7 @@ const Family* open_family(const Known& known) {
     return nullptr;
   }
   const Family* found = get();
-  static constexpr Services kServices{&find, &aim};
-  if (const char* why = found->start(kServices)) {
+  if (const char* why = found->start({&find, &aim, relative})) {
     if (first_process()) warn("%s: latecomer is inactive", why);
     return nullptr;
   }
@@ -230,8 +269,9 @@ void latecomer_resolve(latecomer::front::Stub* called) {
   // A process may use UCX long before it loads MPI.
   if (!mpi_found && (mpi_found = next_function("MPI_Init") != nullptr)) {
     const char* disable = std::getenv("LATECOMER_DISABLE");
-    const Known* known = disable && std::strcmp(disable, "1") == 0 ? nullptr : known_mpi();
-    const Family* ours = known ? open_family(*known) : nullptr;
+    bool relative = false;
+    const Known* known = disable && std::strcmp(disable, "1") == 0 ? nullptr : known_mpi(relative);
+    const Family* ours = known ? open_family(*known, relative) : nullptr;
     for (Stub* s = stubs_begin(); s != stubs_end(); ++s) give_target(*s, ours);
     family.store(ours, std::memory_order_release);
   }

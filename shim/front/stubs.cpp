@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes the stubs from the tables of symbols. The types in the rows of the tables are never read.
+// Makes the stubs. generate.py writes the list of their symbols, exported_symbols.def.
 #include "shim/front/stubs.hpp"
-
-#include "shim/front/collectives.def"
-#include "shim/front/symbols.def"
-#include "shim/front/waiting_calls.def"
 
 #define HIDDEN __attribute__((visibility("hidden"), used))
 
@@ -53,26 +49,7 @@ namespace {
   HIDDEN __attribute__((section("latecomer_stubs"))) Stub latecomer_row_##symbol = {                                \
       #symbol, &latecomer_target_##symbol, nullptr, &latecomer_stub_##symbol, hash_of(#symbol), false};             \
   }
-#define BOTH(symbol) STUB(symbol) STUB(P##symbol)
-
-#define COLLECTIVE(Name, collective, ...) BOTH(MPI_##Name) BOTH(MPI_I##collective) STUB(MPI_##Name##_init)
-#define LARGE(Name, collective, ...) STUB(MPI_##Name##_c) STUB(MPI_I##collective##_c) STUB(MPI_##Name##_init_c)
-LATECOMER_COLLECTIVES(COLLECTIVE, , , , )
-LATECOMER_COLLECTIVES(LARGE, , , , )
-LATECOMER_NO_C_COLLECTIVES(COLLECTIVE)
-
-#define WAITS(Name, ...) BOTH(MPI_##Name)
-#define WAITS_LARGE(Name, ...) STUB(MPI_##Name##_c)
-LATECOMER_COUNTED_CALLS(WAITS, )
-LATECOMER_COUNTED_CALLS(WAITS_LARGE, )
-LATECOMER_UNCOUNTED_CALLS(WAITS)
-LATECOMER_STARTS(WAITS, )
-LATECOMER_STARTS(WAITS_LARGE, )
-
-LATECOMER_SYMBOLS(BOTH)
-LATECOMER_MPI_4_SYMBOLS(STUB)
-LATECOMER_F08_SYMBOLS(STUB)
-LATECOMER_PROGRESS_SYMBOLS(STUB)
+#include <exported_symbols.def>
 
 }  // namespace
 

@@ -5,8 +5,12 @@
 #include <cstdio>
 #include <cstring>
 
-#include "shim/job/parts.hpp"
+#include "shim/job/entries.hpp"
 #include "shim/mpi/entry.hpp"
+#include "shim/mpi/interface.hpp"
+#if MPI_VERSION >= 4
+#include "shim/mpi/mpi_3.hpp"
+#endif
 #include "shim/sites/sites.hpp"
 
 extern "C" {
@@ -25,26 +29,48 @@ struct Pointer {
 };
 #define ROW(function) {#function, reinterpret_cast<void**>(&function)},
 #define GLOBAL(global) {#global, &mpi_globals::global},
-#if MPI_VERSION >= 4
-#define LATECOMER_OF_VERSION(ROW) LATECOMER_PMPI_4(ROW)
-#else
-#define LATECOMER_OF_VERSION(ROW) LATECOMER_PMPI_3(ROW)
-#endif
 #ifndef OPEN_MPI
 #define LATECOMER_PREDEFINED(ROW)
 #endif
-const Pointer pointers[] = {LATECOMER_PMPI(ROW) LATECOMER_OF_VERSION(ROW) LATECOMER_PREDEFINED(GLOBAL)};
+const Pointer pointers[] = {LATECOMER_PMPI(ROW) LATECOMER_PREDEFINED(GLOBAL)};
+const Pointer pointers_3[] = {LATECOMER_PMPI_3(ROW)};
+#if MPI_VERSION >= 4
+const Pointer pointers_4[] = {
+    LATECOMER_PMPI_4(ROW){"PMPI_Group_from_session_pset", reinterpret_cast<void**>(&PMPI_Group_from_session_pset)}};
+#endif
 #undef ROW
 #undef GLOBAL
 
+/// Returns the name of the first function that the library lacks, or nullptr.
+template <std::size_t N>
+const char* take(const Pointer (&from)[N]) {
+  for (const Pointer& p : from)
+    if (!(*p.where = find_function(p.name))) return p.name;
+  return nullptr;
+}
+
+/// A library of MPI 3.1 under a header of MPI 4 has no functions with MPI_Count, and no sessions, which nobody calls.
+const char* take_version() {
+#if MPI_VERSION >= 4
+  if (!take(pointers_4)) return nullptr;
+#define ROW(function) function = mpi_3::function;
+  LATECOMER_PMPI_4(ROW)
+#undef ROW
+  most_count = INT_MAX;
+#endif
+  return take(pointers_3);
+}
+
 const char* start_family(const front::Services& given) {
   services = given;
-  for (const Pointer& p : pointers)
-    if (!(*p.where = find_function(p.name))) {
-      static char why[96];
-      std::snprintf(why, sizeof why, "this MPI library lacks %s", p.name);
-      return why;
-    }
+  const char* lacks = given.relative ? lacked_mark() : nullptr;
+  if (!lacks) lacks = take(pointers);
+  if (!lacks) lacks = take_version();
+  if (lacks) {
+    static char why[96];
+    std::snprintf(why, sizeof why, "this MPI library lacks %s", lacks);
+    return why;
+  }
   return make_job() ? nullptr : "out of memory";
 }
 
@@ -53,6 +79,13 @@ const char* start_family(const front::Services& given) {
 void* find_function(const char* name) { return services.find(name); }
 
 void aim_entry(const char* symbol, bool at_handler) { services.aim(symbol, at_handler); }
+
+const char* leave_other_interface() {
+  const char* wrong = services.relative ? wrong_interface() : nullptr;
+  for (const front::Entry* e = __start_latecomer_entries; wrong && e != __stop_latecomer_entries; ++e)
+    services.aim(e->name, false);
+  return wrong;
+}
 
 const char* own_build_ids() {
   static char ids[64];

@@ -2,6 +2,8 @@
 // Gathers the profile of all ranks at the end of the job, along the tree of core/agreement/tree.hpp. A rank merges the
 // parts of its children with its own, one after the other, and sends the result to its parent. So no rank holds more
 // than its own merged part and one part that it has received.
+#include "shim/job/gather.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -16,10 +18,16 @@
 #include "shim/exchange/mail.hpp"
 #include "shim/executor/executor.hpp"
 #include "shim/guard.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/job/contribution.hpp"
+#include "shim/job/history.hpp"
+#include "shim/job/snapshots.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/names.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/output.hpp"
 #include "shim/state/post.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
 #include "shim/waiting/alive.hpp"
 
 namespace latecomer::shim {
@@ -37,21 +45,24 @@ void need_memory(std::size_t bytes) {
 }
 
 /// Returns whether the profile is on disk.
-bool write_whole(Job& j, profiles::Merged& all) {
+bool write_whole(profiles::Merged& all) {
   std::vector<std::string> never_ran;
   const Nanoseconds begin = now();
-  const auto result = profiles::write_profile_file(j.output, j.replaces, [&](const profiles::Sink& sink) {
-    profiles::write_profile(all, sink, &never_ran, name_frames);
-  });
-  if (result) j.written = *result, j.wrote = now() - begin;
+  const auto result = profiles::write_profile_file(
+      job_output().path, job_output().replaces,
+      [&](const profiles::Sink& sink) { profiles::write_profile(all, sink, &never_ran, name_frames); });
+  if (result) {
+    job_output().written = *result;
+    job_output().wrote = now() - begin;
+  }
   std::string lines;
   for (const std::string& line : never_ran) lines += (lines.empty() ? "" : "; ") + line;
   if (!lines.empty()) warn("a rule's algorithm never ran: %s", lines.c_str());
-  if (!result && j.spool.written())
+  if (!result && job_output().spool.written())
     warn("%s; the snapshots stay: to get a profile, run latecomer recover %s", result.error().c_str(),
-         j.spool.directory().c_str());
-  else if (!result && !j.loss_said) warn("%s; the profile is lost", result.error().c_str());
-  else if (result) say(*result == j.output ? 1 : 0, "profile written to %s", result->c_str());
+         job_output().spool.directory().c_str());
+  else if (!result && !job_output().loss_said) warn("%s; the profile is lost", result.error().c_str());
+  else if (result) say(*result == job_output().path ? 1 : 0, "profile written to %s", result->c_str());
   say(2, "schedules built: %d ahead of their plan, %d inside a call; exchanges planned: %llu",
       Executor::built_ahead.load(), Executor::built_inside.load(), static_cast<unsigned long long>(plans_made()));
   return static_cast<bool>(result);
@@ -79,29 +90,29 @@ bool wait_for(MPI_Request& request) {
 
 /// Waits until all ranks are here. Writes a snapshot before a long wait, because the launcher may end the job
 /// meanwhile.
-bool meet(Job& j) {
+bool meet() {
   MPI_Request all_here = MPI_REQUEST_NULL;
-  PMPI_Ibarrier(j.comm, &all_here);
+  PMPI_Ibarrier(job_world().comm, &all_here);
   RankWait wait;
   for (int done = 0;;) {
     PMPI_Test(&all_here, &done, MPI_STATUS_IGNORE);
     pump_mail();
     if (done) return true;
-    if (wait.became_long() && !j.profile_gathered)
+    if (wait.became_long() && !job_output().profile_gathered)
       attempt([&] {
         const JobLock lock;
-        write_snapshot(j, false);
+        write_snapshot(lock, false);
       });
     if (!wait.again()) return false;
   }
 }
 
 /// Whether all ranks say `good`. Returns `cut` if a rank dies first.
-Gathered agree(Job& j, bool good) {
+Gathered agree(bool good) {
   static int all;  // MPI may still write it after a wait that was given up
   all = good;
   MPI_Request request = MPI_REQUEST_NULL;
-  PMPI_Iallreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, j.comm, &request);
+  PMPI_Iallreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, job_world().comm, &request);
   return !wait_for(request) ? Gathered::cut : all != 0 ? Gathered::whole : Gathered::partly;
 }
 
@@ -161,10 +172,10 @@ namespace {
 using Part = std::optional<profiles::Merged>;
 
 /// Makes the bytes of the part: of this rank alone, if it has merged nothing. Returns whether it could.
-bool make_part(Job& j, const Part& all, Offer& offer) {
+bool make_part(const Part& all, Offer& offer) {
   const Outcome made = attempt([&] {
     if (all) all->serialize(part_bytes());
-    else j.mine.serialize(part_bytes());
+    else JobLock()->mine.serialize(part_bytes());
   });
   if (!made) warn("the profile lacks this rank%s: %s", all ? " and those below it" : "", made.why);
   offer = {made ? static_cast<long long>(part_bytes().size()) : 0, all.has_value()};
@@ -191,8 +202,8 @@ std::optional<bool> send_part(const Offer& offer, Rank parent) {
 }
 
 /// Adds this rank to the part. Returns whether it could.
-bool add_own(const Job& j, Part& all) {
-  const Outcome added = attempt([&] { all.emplace().add(j.mine); });
+bool add_own(Part& all) {
+  const Outcome added = attempt([&] { all.emplace().add(JobLock()->mine); });
   if (added) return true;
   warn("the profile lacks this rank: %s", added.why);
   all.reset();
@@ -200,7 +211,7 @@ bool add_own(const Job& j, Part& all) {
 }
 
 /// Receives the next part, of any child. Returns whether it is good, or nothing if a rank died.
-std::optional<bool> receive_part(const Job& j, Part& all) {
+std::optional<bool> receive_part(Part& all) {
   if (!wait_until([] { return heard.used < heard.offered; })) return {};
   const auto& next = heard.offers[heard.used++];
   const Rank rank = next.first;
@@ -209,7 +220,10 @@ std::optional<bool> receive_part(const Job& j, Part& all) {
   const auto size = static_cast<std::size_t>(offer.bytes);
   heard.come = 0;
   // Merging takes less than twice the part. What is merged in half would be wrong, so look ahead.
-  Outcome done = attempt([&] { part_bytes().resize(size), need_memory(4 * size); });
+  Outcome done = attempt([&] {
+    part_bytes().resize(size);
+    need_memory(4 * size);
+  });
   if (!send_value(rank, Mail::answer, done ? 1LL : 0LL)) return {};
   if (done && !wait_until([&] { return heard.come == size; })) return {};
   ++taken.messages;
@@ -231,21 +245,24 @@ std::optional<bool> receive_part(const Job& j, Part& all) {
   if (done) return good;
   warn("no part of rank %d%s: %s", rank, merging ? ", or of those before" : "", done.why);
   // What is merged in half is wrong.
-  if (merging) all.reset(), add_own(j, all);
+  if (merging) {
+    all.reset();
+    add_own(all);
+  }
   return false;
 }
 
 /// Merges the parts of the children with this rank's own. Returns whether all are in it, or nothing if a rank died.
-std::optional<bool> gather_below(Job& j, Part& all) {
+std::optional<bool> gather_below(Part& all) {
   bool good = true;
-  if (const Outcome mine = attempt([&] { refresh(j, true); }); !mine) {
+  if (const Outcome mine = attempt([] { refresh(JobLock(), true); }); !mine) {
     warn("the profile lacks data of this rank: %s", mine.why);
     good = false;
   }
-  if (j.place.children.empty() && j.place.parent >= 0) return good;
-  good = add_own(j, all) && good;
-  for (std::size_t left = j.place.children.size(); left > 0; --left) {
-    const std::optional<bool> one = receive_part(j, all);
+  if (job_world().place.children.empty() && job_world().place.parent >= 0) return good;
+  good = add_own(all) && good;
+  for (std::size_t left = job_world().place.children.size(); left > 0; --left) {
+    const std::optional<bool> one = receive_part(all);
     if (!one) return {};
     good = good && *one;
   }
@@ -254,23 +271,23 @@ std::optional<bool> gather_below(Job& j, Part& all) {
 }
 
 /// The ranks without a part, as text.
-std::string missing_ranks(const Job& j, const Part& all) {
-  std::vector<bool> there(static_cast<std::size_t>(j.size));
+std::string missing_ranks(const Part& all) {
+  std::vector<bool> there(static_cast<std::size_t>(job_world().size));
   if (all)
     for (const profiles::Member& one : all->members) there[static_cast<std::size_t>(one.rank)] = true;
   std::vector<core::Rank> missing;
-  for (int r = 0; r < j.size; ++r)
+  for (int r = 0; r < job_world().size; ++r)
     if (!there[static_cast<std::size_t>(r)]) missing.push_back(r);
   return missing.empty() ? "" : profiles::ranks_text(std::move(missing));
 }
 
 /// On rank 0. Returns whether the profile is written, with the parts of all ranks.
-bool write_parts(Job& j, Part& all, bool complete) {
-  const char* where = j.spool.begun() ? "; the last snapshots of all ranks are in " : "";
-  const char* folder = j.spool.begun() ? j.spool.directory().c_str() : "";
+bool write_parts(Part& all, bool complete) {
+  const char* where = job_output().spool.begun() ? "; the last snapshots of all ranks are in " : "";
+  const char* folder = job_output().spool.begun() ? job_output().spool.directory().c_str() : "";
   if (!complete)
     attempt([&] {
-      const std::string missing = missing_ranks(j, all);
+      const std::string missing = missing_ranks(all);
       warn("%s %s could not send %s part of the profile%s%s", missing.empty() ? "some" : "ranks",
            missing.empty() ? "ranks" : missing.c_str(), missing.empty() ? "all of their" : "their", where, folder);
     });
@@ -278,13 +295,18 @@ bool write_parts(Job& j, Part& all, bool complete) {
   const Outcome done = attempt([&] {
     need_memory(kForProfile + 2 * static_cast<std::size_t>(taken.bytes));
     // Warnings of the merging above.
-    const std::size_t known = j.mine.warnings.size();
-    take_warnings(j);
+    {
+      const JobLock lock;
+      const std::vector<std::string>& texts = lock->mine.warnings;
+      const std::size_t known = texts.size();
+      take_warnings(lock);
+      if (all)
+        for (std::size_t i = known; i < texts.size(); ++i) all->warnings.push_back({job_world().rank, texts[i]});
+    }
     if (!all || all->empty()) return;
-    for (std::size_t i = known; i < j.mine.warnings.size(); ++i) all->warnings.push_back({j.rank, j.mine.warnings[i]});
-    written = write_whole(j, *all);
+    written = write_whole(*all);
   });
-  if (!done) warn("cannot write '%s': %s%s%s", j.output.c_str(), done.why, where, folder);
+  if (!done) warn("cannot write '%s': %s%s%s", job_output().path.c_str(), done.why, where, folder);
   return written && complete;
 }
 
@@ -302,47 +324,54 @@ void settle_trees() {
 
 }  // namespace
 
-Gathered gather_profile(Job& j) noexcept {
+Gathered gather_profile() noexcept {
   try_patterns([&] {
-    for (CommState* s = j.states; s; s = s->next) end_last_epoch(*s);
+    for (CommState* s = JobLock()->states; s; s = s->next) end_last_epoch(*s);
   });
-  if (!meet(j)) return Gathered::cut;
+  if (!meet()) return Gathered::cut;
   try_patterns([&] {
     settle_trees();
     need_memory(kForDecisions);
-    for (CommState* s = j.states; s; s = s->next) note_outcome(*s), retain_log(*s), s->log.clear();
+    for (CommState* s = JobLock()->states; s; s = s->next) {
+      note_outcome(*s);
+      retain_log(*s);
+      s->log(JobLock()).records.clear();
+    }
     retain_open_logs();
   });
   say(2, "trees of communicators that are gone: %zu", trees_left());
-  if (j.retained_missed > 0)
-    warn("%zu calls have no arrival patterns: the logs kept until the end were full", j.retained_missed);
-  if (j.missing_calls > 0)
-    warn("%llu calls have no arrival patterns: the logs of some ranks came too late",
-         static_cast<unsigned long long>(j.missing_calls));
-  if (j.different_calls > 1)
-    warn("%llu calls have no arrival patterns: the program's ranks made different calls",
-         static_cast<unsigned long long>(j.different_calls));
-  j.profile_gathered = true;
   std::string learned;
-  attempt([&] { learned = j.mine.learned; });
+  {
+    const JobLock lock;
+    if (lock->retained_missed > 0)
+      warn("%zu calls have no arrival patterns: the logs kept until the end were full", lock->retained_missed);
+    if (lock->missing_calls > 0)
+      warn("%llu calls have no arrival patterns: the logs of some ranks came too late",
+           static_cast<unsigned long long>(lock->missing_calls));
+    if (lock->different_calls > 1)
+      warn("%llu calls have no arrival patterns: the program's ranks made different calls",
+           static_cast<unsigned long long>(lock->different_calls));
+    job_output().profile_gathered = true;
+    attempt([&] { learned = lock->mine.learned; });
+  }
   Part all;
-  const std::optional<bool> below = gather_below(j, all);
+  const std::optional<bool> below = gather_below(all);
   std::optional<bool> good = below;
-  if (j.rank == 0) {
-    good = write_parts(j, all, below == true);
+  if (job_world().rank == 0) {
+    good = write_parts(all, below == true);
     if (!below) return Gathered::cut;
   } else {
     // After a death in the subtree, the others' parts are still good.
     Offer offer;
-    const bool made = make_part(j, all, offer);
-    const std::optional<bool> sent = send_part(offer, j.place.parent);
+    const bool made = make_part(all, offer);
+    const std::optional<bool> sent = send_part(offer, job_world().place.parent);
     if (!sent || !below) return Gathered::cut;
     good = made && *sent && *below;
   }
   all.reset();
-  if (j.rank == 0) keep_history(j, learned);
+  if (job_world().rank == 0) keep_history(learned);
   // The snapshots stay until the profile is written. Rank 0 may take long for a large profile.
-  return agree(j, *good);
+  return agree(*good);
 }
 
 }  // namespace latecomer::shim

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finds out which ranks share a kernel, a clock or cores.
+#include "shim/job/hosts.hpp"
+
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +11,11 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/state/clocks.hpp"
+#include "shim/state/post.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
 #include "shim/tags.hpp"
 #include "shim/waiting/alive.hpp"
 #include "shim/waiting/courteous.hpp"
@@ -30,12 +36,12 @@ struct Neighbour {
 
 std::uint64_t kernel_id() {
   const std::uint64_t kernel = profiles::this_process().kernel;
-  return kernel != 0 ? kernel : core::fnv1a(job().mine.host);
+  return kernel != 0 ? kernel : core::fnv1a(JobLock()->mine.host);
 }
 
 /// Gives `mine` to all ranks of `group`, which this rank is the `me`th of. Returns [group]. Takes log2 of their number
 /// of messages per rank: in step d a rank passes on what it has of the d ranks from itself on.
-std::vector<Neighbour> exchange(const Job& j, const std::vector<Rank>& group, std::size_t me, const Neighbour& mine) {
+std::vector<Neighbour> exchange(const std::vector<Rank>& group, std::size_t me, const Neighbour& mine) {
   const std::size_t n = group.size();
   std::vector<Neighbour> from_me(n, mine), all(n);
   for (std::size_t d = 1; d < n; d *= 2) {
@@ -43,8 +49,9 @@ std::vector<Neighbour> exchange(const Job& j, const std::vector<Rank>& group, st
     for (std::size_t at = 0; at < std::min(d, n - d); at += kInPiece) {
       const int bytes = static_cast<int>(std::min(kInPiece, std::min(d, n - d) - at) * sizeof(Neighbour));
       MPI_Request received = MPI_REQUEST_NULL;
-      PMPI_Irecv_c(from_me.data() + d + at, bytes, MPI_BYTE, group[(me + d) % n], kNeighbourChannel, j.comm, &received);
-      PMPI_Send(from_me.data() + at, bytes, MPI_BYTE, group[(me + n - d) % n], kNeighbourChannel, j.comm);
+      PMPI_Irecv_c(from_me.data() + d + at, bytes, MPI_BYTE, group[(me + d) % n], kNeighbourChannel, job_world().comm,
+                   &received);
+      PMPI_Send(from_me.data() + at, bytes, MPI_BYTE, group[(me + n - d) % n], kNeighbourChannel, job_world().comm);
       for (int done = 0; !done; sched_yield()) PMPI_Test(&received, &done, MPI_STATUS_IGNORE);
     }
   }
@@ -81,7 +88,7 @@ std::string core_list(const cpu_set_t& cores) {
   return out;
 }
 
-void survey_hosts(Job& j) {
+void survey_hosts() {
   Place mine;
   mine.domain = clock_domain();
   mine.kernel = kernel_id();
@@ -89,47 +96,47 @@ void survey_hosts(Job& j) {
   int length = 0;
   PMPI_Get_processor_name(name, &length);
   mine.host = core::fnv1a({name, static_cast<std::size_t>(length)});
-  std::vector<Place> all(static_cast<std::size_t>(j.size));
-  PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, j.comm);
+  std::vector<Place> all(static_cast<std::size_t>(job_world().size));
+  PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, job_world().comm);
   std::map<std::uint64_t, Rank> first;
   std::vector<Rank> first_of;  // per rank: the first rank in its clock domain
   std::map<std::uint64_t, int> hosts;
   std::vector<Rank> group;  // the ranks of this kernel
   std::size_t me = 0;
-  for (Rank r = 0; r < j.size; ++r) {
+  for (Rank r = 0; r < job_world().size; ++r) {
     const Place& there = all[static_cast<std::size_t>(r)];
     first_of.push_back(first.try_emplace(there.domain, r).first->second);
-    j.hosts.push_back(hosts.try_emplace(there.host, static_cast<int>(hosts.size())).first->second);
+    job_world().hosts.push_back(hosts.try_emplace(there.host, static_cast<int>(hosts.size())).first->second);
     if (there.kernel != mine.kernel) continue;
-    if (r == j.rank) me = group.size();
+    if (r == job_world().rank) me = group.size();
     group.push_back(r);
   }
-  j.place = core::place_in_tree(j.hosts, j.rank);
+  job_world().place = core::place_in_tree(job_world().hosts, job_world().rank);
   Neighbour own{own_cores(), profiles::this_process()};
   own.process.kernel = mine.kernel;
   cpu_set_t cores;  // each rank may be bound to other cores
   CPU_ZERO(&cores);
   std::vector<profiles::ProcessId> processes;
   processes.reserve(group.size());
-  for (const Neighbour& there : exchange(j, group, me, own)) {
+  for (const Neighbour& there : exchange(group, me, own)) {
     CPU_OR(&cores, &cores, &there.cores);
     processes.push_back(there.process);
   }
   watch_ranks(own.process, processes);
   const bool hook = yield_in_progress(false);
   int facts[2] = {static_cast<int>(group.size()) > CPU_COUNT(&cores), !hook};
-  PMPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MAX, j.comm);
-  j.courteous =
-      j.policy.waiting == core::Waiting::courteous || (j.policy.waiting == core::Waiting::automatic && facts[0]);
-  if (j.courteous) {
+  PMPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MAX, job_world().comm);
+  job_rules().courteous = job_rules().policy.waiting == core::Waiting::courteous ||
+                          (job_rules().policy.waiting == core::Waiting::automatic && facts[0]);
+  if (job_rules().courteous) {
     // The whole job uses one form: the blocking and the non-blocking form of a collective do not match.
-    j.nonblocking_waits = j.policy.courteous_by == core::CourteousBy::nonblocking ||
-                          (j.policy.courteous_by == core::CourteousBy::automatic && facts[1]);
-    if (!j.nonblocking_waits) yield_in_progress(true);
+    job_rules().nonblocking_waits = job_rules().policy.courteous_by == core::CourteousBy::nonblocking ||
+                                    (job_rules().policy.courteous_by == core::CourteousBy::automatic && facts[1]);
+    if (!job_rules().nonblocking_waits) yield_in_progress(true);
   }
-  j.decides = j.policy.mode == core::Mode::apply || j.nonblocking_waits;
-  j.may_idle = !j.nonblocking_waits && !j.policy.decides_alone();
-  survey_clocks(j.clocks, j.rank, first_of);
+  job_rules().decides = job_rules().policy.mode == core::Mode::apply || job_rules().nonblocking_waits;
+  job_rules().may_idle = !job_rules().nonblocking_waits && !job_rules().policy.decides_alone();
+  survey_clocks(job_clocks(), job_world().rank, first_of);
 }
 
 }  // namespace latecomer::shim

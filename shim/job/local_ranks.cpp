@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the launcher tells each rank about the ranks of its job on its host: an identity that other jobs do not have,
-// and their number. The identity decides which ranks may trust each other. A wrong number costs time only (rooms.cpp).
+// and their number. The identity decides which ranks may trust each other. A wrong number costs time only
+// (roll_call.cpp).
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -8,19 +9,20 @@
 #include <string>
 
 #include "core/base/text.hpp"
-#include "shim/job/parts.hpp"
+#include "profiles/base/process.hpp"
+#include "shim/job/roll_call.hpp"
 
 namespace latecomer::shim {
 namespace {
 
-int number_in(const char* variable) {
+int read_number(const char* variable) {
   const char* text = std::getenv(variable);
   const auto value = core::parse_integer(text ? text : "");
   return value && *value > 0 && *value < 1 << 20 ? static_cast<int>(*value) : 0;
 }
 
 /// Slurm's text such as "4(x3),2": so many ranks on each of the first three nodes of the step, and on the next.
-int slurm_count() {
+int read_slurm_count() {
   const char* node = std::getenv("SLURM_NODEID");
   const char* at = std::getenv("SLURM_STEP_TASKS_PER_NODE");
   if (!node || !at || std::getenv("SLURM_HET_SIZE")) return 0;
@@ -44,20 +46,20 @@ int slurm_count() {
 
 #ifdef OPEN_MPI
 /// The name of the job, and the address at which the host's daemon serves it.
-std::string identity() {
+std::string identify_server() {
   const char* job = std::getenv("PMIX_NAMESPACE");
   for (const char* name : {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI21"})
     if (const char* server = std::getenv(name); job && server) return std::string(job) + "/" + server;
   return "";
 }
-int count() {
-  const int told = number_in("OMPI_COMM_WORLD_LOCAL_SIZE");
-  return told > 0 ? told : slurm_count();
+int read_count() {
+  const int told = read_number("OMPI_COMM_WORLD_LOCAL_SIZE");
+  return told > 0 ? told : read_slurm_count();
 }
 #else
 /// The process that opened the rank's connection to the process manager: Hydra's proxy, or Slurm's daemon of the step.
 /// It serves one job on one host, whatever scripts are between it and the rank.
-std::string identity() {
+std::string identify_server() {
   const char* text = std::getenv("PMI_FD");
   const auto fd = core::parse_integer(text ? text : "");
   ucred peer{};
@@ -67,17 +69,17 @@ std::string identity() {
   if (server.started == 0) return "";
   return std::to_string(server.pid) + "/" + std::to_string(server.started);
 }
-int count() {
-  const int told = number_in("MPI_LOCALNRANKS");
-  return told > 0 ? told : slurm_count();
+int read_count() {
+  const int told = read_number("MPI_LOCALNRANKS");
+  return told > 0 ? told : read_slurm_count();
 }
 #endif
 
 }  // namespace
 
-std::optional<LocalRanks> local_ranks(int size) {
-  const std::string job = identity();
-  const int told = count();
+std::optional<LocalRanks> find_local_ranks(int size) {
+  const std::string job = identify_server();
+  const int told = read_count();
   const profiles::ProcessId mine = profiles::this_process();
   if (job.empty() || told < 1 || told > size || mine.kernel == 0 || mine.pid_namespace == 0) return {};
   std::uint64_t key = core::fnv1a(job);

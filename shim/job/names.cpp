@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,21 +15,7 @@
 
 namespace latecomer::shim {
 
-QuietErrors::QuietErrors() {
-  for (int i = 0; i < 2; ++i) {
-    PMPI_Comm_get_errhandler(comms_[i], &before_[i]);
-    PMPI_Comm_set_errhandler(comms_[i], MPI_ERRORS_RETURN);
-  }
-}
-
-QuietErrors::~QuietErrors() {
-  for (int i = 0; i < 2; ++i) {
-    PMPI_Comm_set_errhandler(comms_[i], before_[i]);
-    PMPI_Errhandler_free(&before_[i]);
-  }
-}
-
-std::string launcher() {
+std::string describe_launcher() {
   const auto set = [](const char* name) { return std::getenv(name) != nullptr; };
   if (set("HYDI_CONTROL_FD")) return "MPICH's mpiexec";
   if (set("OMPI_COMM_WORLD_SIZE")) return "Open MPI's mpiexec";
@@ -42,15 +29,26 @@ std::string launcher() {
   return name[0] ? "the launcher (" + std::string(name) + ")" : "the launcher";
 }
 
-bool Names::sound(int rank) {
-  char name[64];
+Names::Names(int waiting) : longest_pause_ns_(std::clamp(200'000L * waiting, 12'800'000L, 999'999'999L)) {
+  for (int i = 0; i < 2; ++i) {
+    PMPI_Comm_get_errhandler(comms_[i], &before_[i]);
+    PMPI_Comm_set_errhandler(comms_[i], MPI_ERRORS_RETURN);
+  }
+}
+
+Names::~Names() {
+  for (int i = 0; i < 2; ++i) {
+    PMPI_Comm_set_errhandler(comms_[i], before_[i]);
+    PMPI_Errhandler_free(&before_[i]);
+  }
+}
+
+bool Names::test_unknown_name(int rank) {
   PortName port = "";
-  name_of(name, "nobody", rank);
-  if (PMPI_Lookup_name(name, MPI_INFO_NULL, port) != MPI_SUCCESS) return true;
+  if (PMPI_Lookup_name(write_name("nobody", rank).text, MPI_INFO_NULL, port) != MPI_SUCCESS) return true;
   if (port[0] != '\0') return false;
   // An empty answer: this is the server of mpiexec -nameserver. It serves many jobs and keeps their names when they
   // end. So the names contain the launcher's process on this host.
-  shared_ = true;
   const profiles::ProcessId launcher = profiles::process_id(getppid() != 0 ? getppid() : getpid());  // 0: hidden
   std::snprintf(scope_, sizeof scope_, "-%llx",
                 static_cast<unsigned long long>(
@@ -59,37 +57,32 @@ bool Names::sound(int rank) {
   return true;
 }
 
-bool Names::publish(const char* what, int rank, const char* value) {
-  char name[64];
-  name_of(name, what, rank);
-  return PMPI_Publish_name(name, MPI_INFO_NULL, value) == MPI_SUCCESS;
+bool Names::publish_name(const char* what, int rank, const std::string& value) {
+  return PMPI_Publish_name(write_name(what, rank).text, MPI_INFO_NULL, value.c_str()) == MPI_SUCCESS;
 }
 
-void Names::unpublish(const char* what, int rank, const char* value) {
-  char name[64];
-  name_of(name, what, rank);
-  PMPI_Unpublish_name(name, MPI_INFO_NULL, value);
+void Names::unpublish_name(const char* what, int rank, const std::string& value) {
+  PMPI_Unpublish_name(write_name(what, rank).text, MPI_INFO_NULL, value.c_str());
 }
 
-bool Names::look_up(const char* what, int rank, PortName& value) {
-  char name[64];
-  name_of(name, what, rank);
+bool Names::look_up_name(const char* what, int rank, PortName& value) {
   value[0] = '\0';
-  return PMPI_Lookup_name(name, MPI_INFO_NULL, value) == MPI_SUCCESS && value[0] != '\0';
+  return PMPI_Lookup_name(write_name(what, rank).text, MPI_INFO_NULL, value) == MPI_SUCCESS && value[0] != '\0';
 }
 
-bool Names::wait_for(const char* what, int rank, Nanoseconds deadline, PortName& value, const char* instead) {
-  for (long pause = 100'000;; pause = pause < 10'000'000 ? pause * 2 : pause) {
-    if (look_up(what, rank, value)) return true;
+bool Names::wait_for_name(const char* what, int rank, Nanoseconds deadline, PortName& value) {
+  for (long pause_ns = 100'000;; pause_ns = std::min(2 * pause_ns, longest_pause_ns_)) {
+    if (look_up_name(what, rank, value)) return true;
     if (deadline != 0 && now() > deadline) return false;
-    if (instead && pause > 5'000'000 && look_up(instead, rank, value)) return false;
-    const timespec nap{0, pause};
+    const timespec nap{0, pause_ns};
     nanosleep(&nap, nullptr);
   }
 }
 
-void Names::name_of(char (&name)[64], const char* what, int rank) const {
-  std::snprintf(name, sizeof name, "latecomer%s-%s-%d", scope_, what, rank);
+Names::Name Names::write_name(const char* what, int rank) const {
+  Name name;
+  std::snprintf(name.text, sizeof name.text, "latecomer%s-%s-%d", scope_, what, rank);
+  return name;
 }
 
 }  // namespace latecomer::shim

@@ -10,51 +10,48 @@
 
 namespace latecomer::shim {
 
-/// Makes MPI return errors of the name service instead of aborting the program. MPICH 4.0.2 does not forget that an
-/// error handler was set: its next fatal error on an inter-communicator is a segmentation fault. So only a rank that
-/// asks the name service has one.
-class QuietErrors {
- public:
-  QuietErrors();
-  ~QuietErrors();
-  QuietErrors(const QuietErrors&) = delete;
-  QuietErrors& operator=(const QuietErrors&) = delete;
-
- private:
-  MPI_Comm comms_[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
-  MPI_Errhandler before_[2];
-};
-
 /// The program that has started the ranks, for messages.
-std::string launcher();
+std::string describe_launcher();
 
 using PortName = char[MPI_MAX_PORT_NAME];
 
-/// While an object exists, errors of MPI_COMM_WORLD and MPI_COMM_SELF are returned.
+/// While an object exists, errors of MPI_COMM_WORLD and MPI_COMM_SELF are returned: those of the service would abort
+/// the program. MPICH 4.0.2 does not forget that an error handler was set: its next fatal error on an
+/// inter-communicator is a segmentation fault. So only a rank that asks the service has such an object.
 class Names {
  public:
-  /// Asks for a name that no rank publishes. Returns false if the service answers it.
-  bool sound(int rank);
-  /// Whether the service belongs to many jobs, so that ranks with different parent processes do not find each other.
-  /// Valid after sound().
-  bool shared() const { return shared_; }
+  /// `waiting`: about so many processes wait at once. Derived: a process looks up at most 78 names per second while it
+  /// waits, and up to 5,000 processes together at most 5,000.
+  explicit Names(int waiting);
+  ~Names();
+  Names(const Names&) = delete;
+  Names& operator=(const Names&) = delete;
 
-  bool publish(const char* what, int rank, const char* value);
+  /// Asks for a name that no rank publishes. Returns false if the service answers it.
+  bool test_unknown_name(int rank);
+  /// Whether the service belongs to many jobs, so that ranks with different parent processes do not find each other.
+  /// Valid after test_unknown_name().
+  bool serves_many_jobs() const { return scope_[0] != '\0'; }
+
+  bool publish_name(const char* what, int rank, const std::string& value);
   /// Of a name that this process published with `value`.
-  void unpublish(const char* what, int rank, const char* value);
+  void unpublish_name(const char* what, int rank, const std::string& value);
   /// An empty answer is no answer.
-  bool look_up(const char* what, int rank, PortName& value);
-  /// Waits for a name, with pauses of 0.1 to 12.8 ms. deadline 0: without limit. Returns false on time-out, or, if
-  /// `instead` is not nullptr, when a look-up finds the name `instead` of that rank after pauses have grown. Derived:
-  /// the pause doubles, so a wait takes at most twice as long as necessary, or 12.8 ms longer. A rank sends the process
-  /// manager at most 78 lookups per second then, and 156 with `instead`.
-  bool wait_for(const char* what, int rank, Nanoseconds deadline, PortName& value, const char* instead = nullptr);
+  bool look_up_name(const char* what, int rank, PortName& value);
+  /// Waits for a name. deadline 0: without limit. Returns false on time-out. Derived: the pause between look-ups
+  /// doubles from 0.1 ms on, so a wait takes at most twice as long as necessary, or one longest pause more.
+  bool wait_for_name(const char* what, int rank, Nanoseconds deadline, PortName& value);
 
  private:
-  void name_of(char (&name)[64], const char* what, int rank) const;
-  QuietErrors quiet_;
+  struct Name {
+    char text[64];
+  };
+  Name write_name(const char* what, int rank) const;
+
+  MPI_Comm comms_[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+  MPI_Errhandler before_[2];
   char scope_[24] = "";
-  bool shared_ = false;
+  long longest_pause_ns_;
 };
 
 }  // namespace latecomer::shim

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Measures the network's figures: at the start if the policy asks for it, else at the end for the profile.
+#include "shim/job/network.hpp"
+
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -9,9 +11,12 @@
 #include "core/model/plausible.hpp"
 #include "profiles/format/profile.hpp"
 #include "shim/guard.hpp"
-#include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/measure.hpp"
+#include "shim/state/output.hpp"
+#include "shim/state/process.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/world.hpp"
 #include "shim/waiting/alive.hpp"
 
 namespace latecomer::shim {
@@ -39,8 +44,9 @@ struct MeasureWithPmpi {
 using Measurement = shim::Measurement<MeasureWithPmpi>;
 alignas(64) char buffers[2][Measurement::kHalf];
 
-Measurement::Answer measure(const Job& j, const Effort& effort) {
-  return Measurement(j.comm, j.rank, j.hosts, effort, Measurement::Buffer(buffers[0]), Measurement::Buffer(buffers[1]))
+Measurement::Answer measure(const Effort& effort) {
+  return Measurement(job_world().comm, job_world().rank, job_world().hosts, effort, Measurement::Buffer(buffers[0]),
+                     Measurement::Buffer(buffers[1]))
       .run();
 }
 
@@ -72,40 +78,43 @@ constexpr char kRankEnded[] = "the network is not measured: a rank ended";
 
 }  // namespace
 
-void measure_network(Job& j) {
-  core::Network n = measure(j, at_start(j.courteous)).network.value_or(core::Network());
-  PMPI_Bcast(&n, sizeof n, MPI_BYTE, 0, j.comm);
-  j.policy.network = n;
-  j.policy.network_given = true;
-  if (j.rank == 0) say_measured(n);
+void measure_network() {
+  core::Network n = measure(at_start(job_rules().courteous)).network.value_or(core::Network());
+  PMPI_Bcast(&n, sizeof n, MPI_BYTE, 0, job_world().comm);
+  job_rules().policy.network = n;
+  job_rules().policy.network_given = true;
+  if (job_world().rank == 0) say_measured(n);
 }
 
-void measure_network_for_profile(Job& j) noexcept {
-  if (j.policy.mode != core::Mode::observe || !j.policy.measure_network || j.policy.network_given || j.size < 2) return;
+void measure_network_for_profile() noexcept {
+  if (job_rules().policy.mode != core::Mode::observe || !job_rules().policy.measure_network ||
+      job_rules().policy.network_given || job_world().size < 2)
+    return;
   // Rank 0 says how long, and 0 says not at all.
   static long long most;  // MPI may still write it after a wait that was given up
   most = memory_is_open() ? INT64_MAX : 0;
-  if (j.rank == 0 && most > 0)
+  if (job_world().rank == 0 && most > 0)
     most = std::max<long long>(
-        0, static_cast<long long>(std::min(kMostTime, kShare * static_cast<double>(now() - j.started)) -
-                                  static_cast<double>(j.wrote)));
-  if (j.rank == 0 && static_cast<double>(most) < kLeastTime) most = 0;
+        0, static_cast<long long>(std::min(kMostTime, kShare * static_cast<double>(now() - job_process().started)) -
+                                  static_cast<double>(job_output().wrote)));
+  if (job_world().rank == 0 && static_cast<double>(most) < kLeastTime) most = 0;
   MPI_Request request = MPI_REQUEST_NULL;
-  PMPI_Iallreduce(MPI_IN_PLACE, &most, 1, MPI_LONG_LONG, MPI_MIN, j.comm, &request);
+  PMPI_Iallreduce(MPI_IN_PLACE, &most, 1, MPI_LONG_LONG, MPI_MIN, job_world().comm, &request);
   RankWait wait;
   for (int done = 0; !done;) {
     PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
     if (!done && !wait.again()) return say(1, kRankEnded);
   }
   if (most == 0) {
-    if (j.rank == 0)
+    if (job_world().rank == 0)
       say(1, "the network is not measured: the run is too short, or a process may not read others' memory");
     return;
   }
   const Outcome done = attempt([&] {
-    const auto [given_up, n, factor] = measure(j, at_end(j.courteous, static_cast<double>(most)));
+    const auto [given_up, n, factor] = measure(at_end(job_rules().courteous, static_cast<double>(most)));
     if (given_up) return say(1, kRankEnded);
-    if (j.rank == 0 && !n) return say(1, "the network is not measured: it is too slow for the time of this run");
+    if (job_world().rank == 0 && !n)
+      return say(1, "the network is not measured: it is too slow for the time of this run");
     if (!n) return;
     say_measured(*n);
     if (factor > kSteady)
@@ -114,7 +123,7 @@ void measure_network_for_profile(Job& j) noexcept {
                  "measure again",
                  factor);
     if (!core::implausible(*n).empty()) return;
-    if (const auto added = profiles::add_network(j.written, *n); !added)
+    if (const auto added = profiles::add_network(job_output().written, *n); !added)
       warn("the profile has no figures of the network: %s", added.error().c_str());
   });
   if (!done) warn("the profile has no figures of the network: %s", done.why);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The name of the profile, and what tells this job from others.
+#include "shim/job/output.hpp"
+
 #include <unistd.h>
 
 #include <cstdlib>
@@ -7,8 +9,13 @@
 
 #include "core/base/text.hpp"
 #include "profiles/record/claim.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/job/policy.hpp"
 #include "shim/log.hpp"
+#include "shim/state/output.hpp"
+#include "shim/state/process.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -23,33 +30,33 @@ std::string first_set(std::initializer_list<const char*> names) {
 std::string slurm_step() { return first_set({"SLURM_STEP_ID", "SLURM_STEPID"}); }
 
 /// The absolute path of the profile, before it gets a number. Makes its folders.
-std::string output_path(const Job& j) {
-  std::string form = j.environment.output;
-  for (const OwnPolicy* policy : {&own_policy(j.environment), &configuration(j.environment)})
+std::string output_path() {
+  std::string form = job_rules().environment.output;
+  for (const OwnPolicy* policy : {&own_policy(job_rules().environment), &configuration(job_rules().environment)})
     if (form.empty()) form = policy->report.policy.output;
   if (form.empty()) {
     const bool step = !first_set({"SLURM_JOB_ID"}).empty() && !slurm_step().empty();
     form = "latecomer.%j" + (step ? "." + slurm_step() : "") + ".json";
   }
   while (form.size() > 1 && form.ends_with('/')) form.pop_back();
-  const std::string name =
-      profiles::fill_name(form, {j.id.id, profiles::user_name(), j.mine.host, std::to_string(getpid())});
+  const std::string name = profiles::fill_name(
+      form, {job_output().id.id, profiles::user_name(), JobLock()->mine.host, std::to_string(getpid())});
   std::string out = absolute_path(name);
   profiles::make_folders(out.substr(0, out.size() - name.size()) + form, out);
   return out;
 }
 
 /// Takes the result of a claim. Returns whether there is a name.
-bool take(Job& j, const core::Result<profiles::Claimed>& claimed) {
+bool take(const core::Result<profiles::Claimed>& claimed) {
   if (claimed) {
-    j.output = claimed->output;
-    if (!claimed->passed_over.empty() && j.rank == 0)
-      say(0, "%s: the profile is '%s'", claimed->passed_over.c_str(), j.output.c_str());
+    job_output().path = claimed->output;
+    if (!claimed->passed_over.empty() && job_world().rank == 0)
+      say(0, "%s: the profile is '%s'", claimed->passed_over.c_str(), job_output().path.c_str());
     return true;
   }
-  if (!j.loss_said)
+  if (!job_output().loss_said)
     warn("%s: no snapshots are written, and no profile unless this changes before the end", claimed.error().c_str());
-  j.loss_said = true;
+  job_output().loss_said = true;
   return false;
 }
 
@@ -82,43 +89,55 @@ std::uint64_t job_signature() {
   return core::mix64(core::fnv1a(common));
 }
 
-void identify_job(Job& j) {
-  j.id.id = job_id(), j.id.start = j.mine.job.start, j.id.host = j.mine.host;
-  const std::string& claim = j.environment.claim;
-  j.replaces = claim.find(":replace") != std::string::npos, j.loss_said = claim.find(":said") != std::string::npos;
-  j.id.key = std::strtoull(claim.c_str(), nullptr, 16);
-  if (j.id.key != 0) return;
-  j.id.key = job_signature() | 1;
-}
-
-void share_output(Job& j) {
-  std::string chosen;
-  if (j.rank == 0) {
-    const bool by_run = !j.environment.claim.empty();
-    if (!by_run)
-      j.id.key =
-          core::mix64(static_cast<std::uint64_t>(j.started) ^ static_cast<std::uint64_t>(j.pid) << 40 ^ j.id.key) | 1;
-    j.output = output_path(j);
-    const bool good = (by_run && profiles::take_over(j.output, j.id)) ||
-                      take(j, profiles::claim_output(j.output, j.id, profiles::kJobClaim, j.replaces, false));
-    chosen = (good ? "+" : "-") + j.output;
+void identify_job() {
+  job_output().id.id = job_id();
+  {
+    const JobLock lock;
+    job_output().id.start = lock->mine.job.start;
+    job_output().id.host = lock->mine.host;
   }
-  share(j, chosen);
-  PMPI_Bcast(&j.id.key, 1, MPI_UINT64_T, 0, j.comm);
-  j.output = chosen.substr(1), j.mine.job_key = j.id.key;
-  if (chosen.starts_with('+') && j.policy.spool) j.spool.begin(j.output + ".parts", j.rank, j.id);
+  const std::string& claim = job_rules().environment.claim;
+  job_output().replaces = claim.find(":replace") != std::string::npos;
+  job_output().loss_said = claim.find(":said") != std::string::npos;
+  job_output().id.key = std::strtoull(claim.c_str(), nullptr, 16);
+  if (job_output().id.key != 0) return;
+  job_output().id.key = job_signature() | 1;
 }
 
-void choose_output_alone(Job& j, const std::string& suffix) {
-  if (j.spool.begun() || j.mine.job_key != 0) return;
-  if (!suffix.empty()) j.id.key = core::mix64(j.id.key ^ core::fnv1a(suffix)) | 1;
-  j.output = output_path(j) + suffix, j.mine.job_key = j.id.key;
-  if (take(j, profiles::claim_output(j.output, j.id, profiles::kJobClaim, false, true)))
-    j.spool.begin(j.output + ".parts", j.rank, j.id);
+void share_output() {
+  std::string chosen;
+  if (job_world().rank == 0) {
+    const bool by_run = !job_rules().environment.claim.empty();
+    if (!by_run)
+      job_output().id.key = core::mix64(static_cast<std::uint64_t>(job_process().started) ^
+                                        static_cast<std::uint64_t>(job_process().pid) << 40 ^ job_output().id.key) |
+                            1;
+    job_output().path = output_path();
+    const bool good = (by_run && profiles::take_over(job_output().path, job_output().id)) ||
+                      take(profiles::claim_output(job_output().path, job_output().id, profiles::kJobClaim,
+                                                  job_output().replaces, false));
+    chosen = (good ? "+" : "-") + job_output().path;
+  }
+  share(chosen);
+  PMPI_Bcast(&job_output().id.key, 1, MPI_UINT64_T, 0, job_world().comm);
+  job_output().path = chosen.substr(1);
+  JobLock()->mine.job_key = job_output().id.key;
+  if (chosen.starts_with('+') && job_rules().policy.spool)
+    job_output().spool.begin(job_output().path + ".parts", job_world().rank, job_output().id);
 }
 
-void release_output(Job& j) {
-  if (j.rank == 0 && !j.output.empty()) profiles::leave_snapshot_folder(j.output + ".parts", j.id.key);
+void choose_output_alone(const std::string& suffix) {
+  if (job_output().spool.begun() || JobLock()->mine.job_key != 0) return;
+  if (!suffix.empty()) job_output().id.key = core::mix64(job_output().id.key ^ core::fnv1a(suffix)) | 1;
+  job_output().path = output_path() + suffix;
+  JobLock()->mine.job_key = job_output().id.key;
+  if (take(profiles::claim_output(job_output().path, job_output().id, profiles::kJobClaim, false, true)))
+    job_output().spool.begin(job_output().path + ".parts", job_world().rank, job_output().id);
+}
+
+void release_output() {
+  if (job_world().rank == 0 && !job_output().path.empty())
+    profiles::leave_snapshot_folder(job_output().path + ".parts", job_output().id.key);
 }
 
 }  // namespace latecomer::shim

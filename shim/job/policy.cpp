@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The policy of the whole job, which is rank 0's.
+#include "shim/job/policy.hpp"
+
 #include <cstdlib>
+#include <cstring>
 
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
-#include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/entry.hpp"
+#include "shim/state/process.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -34,18 +40,21 @@ std::string text_of(const OwnPolicy& own, const char* effect) {
 }
 
 /// The front has chosen the family before a policy is read.
-void note_other_family(const Job& j) {
-  if (j.rank == 0 && !j.policy.mpi.empty() && j.policy.mpi != kFamily && !std::getenv("LATECOMER_MPI"))
+void note_other_family() {
+  if (job_world().rank == 0 && !job_rules().policy.mpi.empty() && job_rules().policy.mpi != kFamily &&
+      !std::getenv("LATECOMER_MPI"))
     warn("the policy names the MPI family %s, and %s is in use: without latecomer run, set LATECOMER_MPI=%s",
-         j.policy.mpi.c_str(), kFamily, j.policy.mpi.c_str());
+         job_rules().policy.mpi.c_str(), kFamily, job_rules().policy.mpi.c_str());
 }
 
 /// Whether MPI takes buffers in GPU memory.
 bool supports_device_buffers() {
 #ifdef MPIX_GPU_SUPPORT_CUDA  // MPICH
-  if (const auto query = reinterpret_cast<int (*)(int, int*)>(find_function("MPIX_GPU_query_support")))
+  if (const auto query = reinterpret_cast<int (*)(int, int*)>(find_function("MPIX_GPU_query_support"))) {
     for (const int kind : {MPIX_GPU_SUPPORT_CUDA, MPIX_GPU_SUPPORT_ZE, MPIX_GPU_SUPPORT_HIP})
       if (int supported = 0; query(kind, &supported) == MPI_SUCCESS && supported) return true;
+    return false;  // MPICH 3.4.1 ends the program in MPIX_Query_cuda_support
+  }
 #endif
   for (const char* name :
        {"MPIX_Query_cuda_support", "MPIX_Query_ze_support", "MPIX_Query_hip_support", "MPIX_Query_rocm_support"})
@@ -53,17 +62,38 @@ bool supports_device_buffers() {
   return false;
 }
 
-/// Schedules copy and reduce in host memory. So all ranks only observe if MPI takes buffers in GPU memory on any rank.
-void keep_off_devices(Job& j) {
-  if (j.policy.mode != core::Mode::apply || !j.policy.device_buffers) return;
-  int supported = supports_device_buffers();
-  PMPI_Allreduce(MPI_IN_PLACE, &supported, 1, MPI_INT, MPI_MAX, j.comm);
-  if (!supported) return;
-  j.policy.mode = core::Mode::observe;
-  if (j.rank == 0)
-    warn(
-        "MPI reports support for GPU memory, which latecomer's algorithms cannot use: all calls stay native; if no "
-        "buffer is in GPU memory, write \"device_buffers\": \"none\" into the policy");
+/// Whether it is not known that schedules are safe beside other threads inside MPI. On Open MPI 6.0.0rc2 a program hung
+/// under `prr`, and the cause is not known.
+bool has_untried_threads() {
+#ifdef OPEN_MPI
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  PMPI_Get_library_version(text, &length);
+  return job_process().threads && std::strncmp(text, "Open MPI v6.", 12) == 0;
+#else
+  return false;
+#endif
+}
+
+/// In mode apply, all ranks only observe if the answer of any rank is yes. `why` begins the warning.
+void observe_only_if(bool answer, const char* why) {
+  int any = answer;
+  PMPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, job_world().comm);
+  if (!any) return;
+  job_rules().policy.mode = core::Mode::observe;
+  if (job_world().rank == 0) warn("%s", why);
+}
+
+/// Schedules copy and reduce in host memory, and share MPI with the program's threads.
+void keep_off_what_is_unsafe() {
+  if (job_rules().policy.mode == core::Mode::apply && job_rules().policy.device_buffers)
+    observe_only_if(
+        supports_device_buffers(),
+        "MPI reports support for GPU memory, which latecomer's algorithms cannot use: all calls stay native; "
+        "if no buffer is in GPU memory, write \"device_buffers\": \"none\" into the policy");
+  if (job_rules().policy.mode == core::Mode::apply)
+    observe_only_if(has_untried_threads(),
+                    "latecomer's algorithms are not tried beside threads inside Open MPI 6: all calls stay native");
 }
 
 }  // namespace
@@ -86,33 +116,38 @@ OwnPolicy::OwnPolicy(const std::string& given) {
   const auto read = inlined ? core::Result<std::string>(given) : core::read_file(given);
   good = static_cast<bool>(read);
   if (!read) error = read.error();
-  else text = *read, report = core::parse_policy(text);
-}
-
-void share_policy(Job& j) {
-  std::string text;
-  if (j.rank == 0) {
-    text = text_of(own_policy(j.environment), "observing only");
-    if (!j.environment.policy.empty()) text_of(configuration(j.environment), "LATECOMER_POLICY names another");
+  else {
+    text = *read;
+    report = core::parse_policy(text);
   }
-  share(j, text);
-  const core::Policy* own = own_policy(j.environment).policy();
-  j.policy = own && own_policy(j.environment).text == text
-                 ? *own
-                 : core::parse_policy(text.empty() ? "{\"version\": 1}" : text).policy;
-  int checks = j.environment.check;
-  PMPI_Bcast(&checks, 1, MPI_INT, 0, j.comm);
-  j.checks = checks != 0;
-  note_other_family(j);
-  keep_off_devices(j);
 }
 
-void note_forced_rules(Job& j) {
-  for (const core::Rule& rule : j.policy.rules)
+void share_policy() {
+  std::string text;
+  if (job_world().rank == 0) {
+    text = text_of(own_policy(job_rules().environment), "observing only");
+    if (!job_rules().environment.policy.empty())
+      text_of(configuration(job_rules().environment), "LATECOMER_POLICY names another");
+  }
+  share(text);
+  const core::Policy* own = own_policy(job_rules().environment).policy();
+  job_rules().policy = own && own_policy(job_rules().environment).text == text
+                           ? *own
+                           : core::parse_policy(text.empty() ? "{\"version\": 1}" : text).policy;
+  int checks = job_rules().environment.check;
+  PMPI_Bcast(&checks, 1, MPI_INT, 0, job_world().comm);
+  job_rules().checks = checks != 0;
+  note_other_family();
+  keep_off_what_is_unsafe();
+}
+
+void note_forced_rules() {
+  const JobLock lock;
+  for (const core::Rule& rule : job_rules().policy.rules)
     for (const core::Collective op : rule.match.ops)
       if (const core::Algorithm* a =
               rule.use.kind == core::Use::Kind::algorithm ? core::find_algorithm(op, rule.use.algorithm) : nullptr)
-        j.mine.job.forced.push_back({core::index_of(a), rule.line, rule.match.bytes, rule.match.comm_size});
+        lock->mine.job.forced.push_back({core::index_of(a), rule.line, rule.match.bytes, rule.match.comm_size});
 }
 
 }  // namespace latecomer::shim

@@ -1,162 +1,191 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The roll call by hosts. The ranks of a job on a host meet in a room (profiles/base/room.hpp). If the room holds all
-// ranks of MPI_COMM_WORLD, the answer is yes, without a request. Otherwise the lowest rank of each room speaks for it,
-// by names of the process manager:
-// - guest R: only R itself looks it up, to know that the service works.
-// - room R: of the lowest rank R of a room, with the ranks in it. Rank 0 publishes its own first. The others publish
-//   theirs after they have found that, so they know that rank 0 answers.
-// - rooms: rank 0's answer: yes if the rooms hold each rank of MPI_COMM_WORLD once. The lowest rank that no room so far
-//   holds speaks for the next room, so rank 0 knows which name to wait for.
-// A room is whole or broken for all its ranks alike. A rank that has published its room waits for the answer without a
-// limit. Rank 0 gives it in any case. So the ranks that hear yes are all ranks.
+// The roll call between rooms, by the process manager's name service. The lowest rank of a room speaks for it, and
+// publishes
+// - here R: on entry. The speaker looks its own name up, to know that the service works.
+// - room R: the ranks of the room, when it has found `here 0` of its build. From then on, it waits for the verdict
+//   without a limit. If `here 0` does not come in time, or the service is deaf, it says so here, and waits for nobody.
+// - verdict 0: from rank 0, in any case: yes if the rooms hold each rank of MPI_COMM_WORLD once.
+// So yes means that all rooms wait for the verdict, and all of them hear it.
+//
+// No rank knows how many rooms there are. A room publishes each run of its ranks under the lowest rank of the run. So
+// the lowest rank that no run so far holds is the next such name, and rank 0 knows for which name to wait.
+//
+// The rooms are a tree of one level. The service is one process, which answers one request after the other. Further
+// levels add requests, and no answer comes sooner. So that waiting rooms do not delay rank 0, they ask less often, the
+// more they are (Names).
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string>
+#include <map>
 #include <string_view>
-#include <vector>
 
-#include "core/base/text.hpp"
-#include "profiles/base/room.hpp"
 #include "shim/job/names.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/job/roll_call.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/end_job.hpp"
 #include "shim/mpi/entry.hpp"
+#include "shim/state/output.hpp"
 
 namespace latecomer::shim {
 namespace {
 
-using profiles::Room;
+// What a room says in place of its ranks.
+constexpr char kDeaf[] = "deaf", kLeft[] = "left";
 
-// A value of this length passes all process managers. A room whose ranks need more (placed at random) is no room.
-constexpr std::size_t kMostText = 250;
-
-/// Ascending ranks as text: runs of FIRST.COUNT.STEP, joined by "_". "": too long.
-std::string text_of(const std::vector<Rank>& ranks) {
-  std::string out;
-  for (std::size_t i = 0; i < ranks.size() && out.size() <= kMostText;) {
-    std::size_t end = i + 1;
-    const Rank step = end < ranks.size() ? ranks[end] - ranks[i] : 1;
-    while (end < ranks.size() && ranks[end] - ranks[end - 1] == step) ++end;
-    out += (out.empty() ? "" : "_") + std::to_string(ranks[i]) + "." + std::to_string(end - i) + "." +
-           std::to_string(step);
-    i = end;
-  }
-  return out.size() <= kMostText ? out : "";
-}
-
-/// Marks the ranks of the text. Returns false if one is outside, or marked already.
-bool mark(const char* text, std::vector<bool>& there) {
-  for (;;) {
-    long part[3];
-    for (int i = 0; i < 3; ++i) {
-      char* end = nullptr;
-      part[i] = std::strtol(text, &end, 10);
-      if (end == text || (i < 2 && *end != '.')) return false;
-      text = i < 2 ? end + 1 : end;
-    }
-    const auto size = static_cast<long>(there.size());
-    if (part[0] < 0 || part[1] < 1 || part[1] > size || part[2] < 1 || part[2] > size ||
-        part[0] + (part[1] - 1) * part[2] >= size)
-      return false;
-    for (long i = 0; i < part[1]; ++i) {
-      const auto at = static_cast<std::size_t>(part[0] + i * part[2]);
-      if (there[at]) return false;
-      there[at] = true;
-    }
-    if (*text == '\0') return true;
-    if (*text++ != '_') return false;
-  }
-}
-
-/// The ranks in the value of a room with this build, or nullptr.
-const char* ranks_in(const PortName& value) {
+/// A value that says the build first.
+std::string with_build(const std::string& text) { return own_build_ids() + ("#" + text); }
+/// What follows the build in a value; nullptr if it is of another build.
+const char* skip_build(const char* value) {
   const char* end = std::strchr(value, '#');
   return end && std::string_view(value, static_cast<std::size_t>(end - value)) == own_build_ids() ? end + 1 : nullptr;
 }
 
-/// On rank 0. Whether the rooms hold every rank.
-bool all_rooms(Names& names, const std::vector<Rank>& mine, int size, Nanoseconds deadline) {
-  std::vector<bool> there(static_cast<std::size_t>(size));
-  for (const Rank r : mine) there[static_cast<std::size_t>(r)] = true;
-  int rooms = 1;
-  for (auto next = there.begin(); (next = std::find(next, there.end(), false)) != there.end(); ++rooms) {
-    const auto lowest = static_cast<int>(next - there.begin());
-    PortName value;
-    // A rank that has no room asks the name service by itself.
-    if (!names.wait_for("room", lowest, deadline, value, "here")) return false;
-    const char* ranks = ranks_in(value);
-    if (!ranks || !mark(ranks, there) || !there[static_cast<std::size_t>(lowest)]) return false;
+/// The ranks of a room, ascending, as values of `room`: by the first rank, runs FIRST.COUNT.STEP. "+" before all but
+/// the first.
+std::map<Rank, std::string> write_runs(const std::vector<Rank>& ranks) {
+  std::map<Rank, std::string> out;
+  for (std::size_t i = 0, end = 1; i < ranks.size(); i = end++) {
+    const Rank step = end < ranks.size() ? ranks[end] - ranks[i] : 1;
+    while (end < ranks.size() && ranks[end] - ranks[end - 1] == step) ++end;
+    const std::string run = std::to_string(ranks[i]) + "." + std::to_string(end - i) + "." + std::to_string(step);
+    out[ranks[i]] = with_build((i > 0 ? "+" : "") + run);
   }
-  say(2, "the ranks met in %d rooms", rooms);
+  return out;
+}
+
+/// Marks the ranks of a run. Returns false if one is outside, or marked already.
+bool mark_run(const char* run, std::vector<bool>& held) {
+  const auto size = static_cast<long>(held.size());
+  long first, count, step;
+  if (std::sscanf(run, "%9ld.%9ld.%9ld", &first, &count, &step) != 3 || first < 0 || count < 1 || count > size ||
+      step < 1 || step > size || first + (count - 1) * step >= size)
+    return false;
+  while (count-- > 0) {
+    const auto at = static_cast<std::size_t>(first + count * step);
+    if (held[at]) return false;
+    held[at] = true;
+  }
   return true;
 }
 
-/// Speaks for a room that does not hold all ranks. Returns the answer of all rooms.
-bool ask_rooms(const std::vector<Rank>& ranks, int size, Nanoseconds deadline) {
-  const int lowest = ranks.front();
-  const std::string text = text_of(ranks);
-  Names names;
-  if (text.empty() || ranks.back() >= size || !names.sound(lowest) || names.shared()) return false;
-  PortName mine, value;
-  std::snprintf(mine, sizeof mine, "%s#%s", own_build_ids(), text.c_str());
-  if (!names.publish("guest", lowest, mine)) return false;
-  const bool works = names.look_up("guest", lowest, value) && std::strcmp(value, mine) == 0;
-  names.unpublish("guest", lowest, mine);
-  if (!works) return false;
-  bool yes = false;
-  if (lowest == 0) {
-    // From here on, others may wait for the answer.
-    names.publish("room", 0, mine);
-    try {
-      yes = all_rooms(names, ranks, size, deadline);
-    } catch (const std::exception&) {
+std::string describe_end() {
+  return run_offers_roll_call() ? ", and latecomer run does not answer" : " (latecomer run would help)";
+}
+std::string describe_deaf() {
+  return "the name service of " + describe_launcher() + " does not show a rank its own name" + describe_end();
+}
+std::string describe_missing(int rank, const Names& names, double timeout_s) {
+  char why[400];
+  std::snprintf(why, sizeof why,
+                names.serves_many_jobs()
+                    ? "rank %d did not answer through mpiexec -nameserver: it is on another host, or its parent is "
+                      "not the launcher, or it is not preloaded with this build of latecomer, or it answers more "
+                      "than %g s late (policy key roll_call_timeout_s)"
+                    : "rank %d is not preloaded with this build of latecomer, or it answers more than %g s late "
+                      "(policy key roll_call_timeout_s), or the name service of %s does not show it",
+                rank, timeout_s, describe_launcher().c_str());
+  return why;
+}
+
+/// The value of `here`. Ranks that observe alone take from rank 0 which job this is.
+std::string write_identity() {
+  const std::string& id = job_output().id.id;
+  const bool plain =
+      id.size() < 100 && id.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-") ==
+                             std::string::npos;  // all process managers take it
+  char key[24];
+  std::snprintf(key, sizeof key, "%llx#", static_cast<unsigned long long>(job_output().id.key));
+  return with_build(key + (plain ? id : ""));
+}
+
+/// Publishes `here`. Returns what is wrong with the service, or "".
+std::string find_fault(Names& names, int rank, const std::string& here) {
+  PortName value;
+  if (!names.test_unknown_name(rank))
+    return "the name service of " + describe_launcher() + " answers names that nobody published" + describe_end();
+  if (!names.publish_name("here", rank, here)) return describe_launcher() + " has no name service" + describe_end();
+  return names.look_up_name("here", rank, value) && here == value ? "" : describe_deaf();
+}
+
+/// On rank 0: whether the rooms hold each rank once.
+bool hear_rooms(Names& names, RoomCall& call, const std::map<Rank, std::string>& own) noexcept try {
+  constexpr std::size_t kMostMissing = 4;  // chosen, as in profiles/cli/roll_call.cpp
+  std::vector<bool> held(static_cast<std::size_t>(call.size));
+  for (const auto& [first, value] : own) mark_run(skip_build(value.c_str()), held);
+  int rooms = 1;
+  for (auto next = held.begin(); (next = std::find(next, held.end(), false)) != held.end();) {
+    const auto lowest = static_cast<int>(next - held.begin());
+    PortName value;
+    const char* said = names.wait_for_name("room", lowest, call.deadline, value) ? skip_build(value) : nullptr;
+    if (said && mark_run(said, held) && *next) {
+      rooms += *said != '+';
+      continue;
     }
-    names.publish("rooms", 0, yes ? "yes" : "no");
-  } else {
-    if (!names.wait_for("room", 0, deadline, value, "here") || !ranks_in(value)) return false;
-    names.publish("room", lowest, mine);
-    names.wait_for("rooms", 0, 0, value);
-    yes = std::strcmp(value, "yes") == 0;
+    const bool deaf = said && std::strcmp(said, kDeaf) == 0, left = said && std::strcmp(said, kLeft) == 0;
+    // If rank 0 itself has come too late for the room, rank 1 has said so, or has met rank 0.
+    if (deaf) call.wrong.push_back(describe_deaf());
+    else if (!left || lowest != 1) call.wrong.push_back(describe_missing(left ? 0 : lowest, names, call.timeout_s));
+    if (deaf || left || call.wrong.size() == kMostMissing) return false;
+    *next = true;
   }
-  // All others have read it before the answer. The answer stays until the job ends.
-  names.unpublish("room", lowest, mine);
-  return yes;
+  if (call.wrong.empty()) say(2, "the ranks met in %d rooms", rooms);
+  return call.wrong.empty();
+} catch (const std::exception&) {  // without memory
+  return false;
+}
+
+/// Asks as another rank.
+bool await_verdict(Names& names, RoomCall& call, const std::map<Rank, std::string>& own) {
+  const int speaker = call.ranks.front();
+  PortName found;
+  if (!names.wait_for_name("here", 0, call.deadline, found) || !skip_build(found)) {
+    names.publish_name("room", speaker, with_build(kLeft));
+    if (speaker == 1) call.wrong.push_back(describe_missing(0, names, call.timeout_s));
+    return false;
+  }
+  // From here on, nothing may take memory.
+  for (const auto& [first, value] : own) names.publish_name("room", first, value);
+  PortName verdict;
+  names.wait_for_name("verdict", 0, 0, verdict);
+  // Rank 0 has read them before its verdict.
+  for (const auto& [first, value] : own) names.unpublish_name("room", first, value);
+  return std::strcmp(verdict, "yes") == 0;
 }
 
 }  // namespace
 
-bool meet_in_rooms(int rank, int size, double timeout_s) {
-  const auto all = static_cast<Nanoseconds>(timeout_s * 1e9);
-  // The ranks of a host leave MPI_Init together. Half of the time-out is for the roll call by names. Chosen: a rank
-  // that comes later than this makes the roll call slower.
-  constexpr Nanoseconds kMostOnHost = 10'000'000'000, kMostBetween = 10'000'000'000;
-  const Nanoseconds deadline = now() + std::min(all / 2, kMostBetween);
-  const auto local = local_ranks(size);
-  if (!local) return false;
-  auto room = Room::enter(local->key, local->count, rank, own_build_ids());
-  if (!room || room->meet(std::min(all / 4, kMostOnHost)) == Room::State::broken) return false;
-  if (local->count == size) {
-    if (rank == 0) say(2, "the ranks met in 1 room");
-    return true;
-  }
-  if (room->speaks()) {
-    bool yes = false;
-    try {
-      yes = ask_rooms(room->ranks(), size, deadline);
-    } catch (const std::exception&) {  // without memory, nothing is published yet
-    }
-    room->say(yes);
-    return yes;
-  }
-  const Room::State heard = room->hear();
-  if (heard == Room::State::whole) {
-    warn("a rank of this host ended in the roll call, and the ranks may have heard different answers: the job ends");
+bool ask_rooms(RoomCall& call) noexcept try {
+  const int speaker = call.ranks.front();
+  const auto own = write_runs(call.ranks);
+  const std::string here = write_identity();
+  Names names(speaker == 0 ? 1 : call.size / static_cast<int>(call.ranks.size()));
+  const std::string fault = find_fault(names, speaker, here);
+  bool yes = false;
+  if (fault.empty()) yes = speaker == 0 ? hear_rooms(names, call, own) : await_verdict(names, call, own);
+  // Other ranks may see this one's names all the same.
+  else if (speaker != 0) names.publish_name("room", speaker, with_build(kDeaf));
+  if (speaker == 0 && !names.publish_name("verdict", 0, yes ? "yes" : "no") && fault.empty()) {
+    warn("the name service fails in the roll call, and other ranks wait for its answer: the job ends");
     end_job(MPI_COMM_WORLD, MPI_ERR_OTHER);
   }
-  return heard == Room::State::yes;
+  // All others have read `here 0` before the verdict. The verdict stays until the job ends.
+  if (yes) names.unpublish_name("here", speaker, here);
+  if (speaker == 0 && !fault.empty()) call.wrong.push_back(fault);
+  return yes;
+} catch (const std::exception&) {  // without memory, before a promise
+  return false;
+}
+
+void adopt_identity(int rank) {
+  Names names(1);
+  PortName value;
+  if (!names.test_unknown_name(rank) || !names.look_up_name("here", 0, value)) return;
+  const char* key = std::strchr(value, '#');
+  const char* id = key ? std::strchr(key + 1, '#') : nullptr;
+  if (!id) return;
+  job_output().id.key = std::strtoull(key + 1, nullptr, 16);
+  if (id[1] != '\0') job_output().id.id = id + 1;
 }
 
 }  // namespace latecomer::shim

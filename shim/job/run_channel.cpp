@@ -16,7 +16,8 @@
 
 #include "profiles/base/descriptor.hpp"
 #include "profiles/base/roll_call.hpp"
-#include "shim/job/parts.hpp"
+#include "shim/job/output.hpp"
+#include "shim/job/roll_call.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/end_job.hpp"
 #include "shim/mpi/entry.hpp"
@@ -46,7 +47,7 @@ bool wait_for_events(std::vector<pollfd>& wanted, Nanoseconds deadline) {
 }
 
 /// Tries all addresses at once: some of them may belong to this host, too, or lead nowhere. The greeting tells.
-Candidate connect_to(const RollCallOffer& offer, Nanoseconds deadline) {
+Candidate connect_to_run(const RollCallOffer& offer, Nanoseconds deadline) {
   std::vector<Candidate> tried;
   for (const std::string& address : offer.addresses) {
     sockaddr_in to{};
@@ -65,8 +66,8 @@ Candidate connect_to(const RollCallOffer& offer, Nanoseconds deadline) {
     if (!wait_for_events(wanted, deadline)) break;
     for (std::size_t i = tried.size(); i-- > 0;) {
       if (wanted[i].revents == 0) continue;
-      const bool open = tried[i].lines.read(tried[i].fd.get());
-      const auto line = tried[i].lines.next();
+      const bool open = tried[i].lines.read_bytes(tried[i].fd.get());
+      const auto line = tried[i].lines.take_line();
       if (line && *line == offer.greeting()) return std::move(tried[i]);
       if (line || !open) tried.erase(tried.begin() + static_cast<std::ptrdiff_t>(i));
     }
@@ -75,20 +76,22 @@ Candidate connect_to(const RollCallOffer& offer, Nanoseconds deadline) {
 }
 
 /// The next line of `run`; "": the connection is lost, or the deadline has come.
-std::string hear(Candidate& run, Nanoseconds deadline) {
+std::string hear_line(Candidate& run, Nanoseconds deadline) {
   for (bool open = true;;) {
-    if (const auto line = run.lines.next()) return *line;
+    if (const auto line = run.lines.take_line()) return *line;
     std::vector<pollfd> wanted = {{run.fd.get(), POLLIN, 0}};
     if (!open || !wait_for_events(wanted, deadline)) return "";
-    open = run.lines.read(run.fd.get());
+    open = run.lines.read_bytes(run.fd.get());
   }
 }
 
 /// Notices within 20 s that the other host is gone.
-void keep_alive(int fd) {
+void watch_host(int fd) {
   const auto set = [fd](int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); };
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 5), set(IPPROTO_TCP, TCP_KEEPINTVL, 5), set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
 }  // namespace
@@ -97,18 +100,18 @@ bool run_offers_roll_call() { return std::getenv(RollCallOffer::kVariable) != nu
 
 RunAnswer ask_run(int rank, int size, Nanoseconds deadline) {
   const char* offered = std::getenv(RollCallOffer::kVariable);
-  const auto offer = profiles::roll_call_offer(offered ? offered : "");
+  const auto offer = profiles::parse_roll_call_offer(offered ? offered : "");
   if (!offer) return {};
-  Candidate run = connect_to(*offer, deadline);
+  Candidate run = connect_to_run(*offer, deadline);
   char here[256];
   std::snprintf(here, sizeof here, "%s %016llx %d %d %s", offer->secret.c_str(),
                 static_cast<unsigned long long>(job_signature()), rank, size, own_build_ids());
   if (run.fd.get() < 0 || !send_roll_call_line(run.fd.get(), here)) return {};
-  std::string line = hear(run, deadline);
+  std::string line = hear_line(run, deadline);
   if (line == "here") {
-    keep_alive(run.fd.get());
+    watch_host(run.fd.get());
     if (!send_roll_call_line(run.fd.get(), "ready")) return {};
-    line = hear(run, 0);
+    line = hear_line(run, 0);
     if (line.empty()) {
       warn("latecomer run ended in the roll call, and the ranks may have heard different answers: the job ends");
       end_job(MPI_COMM_WORLD, MPI_ERR_OTHER);
@@ -117,7 +120,7 @@ RunAnswer ask_run(int rank, int size, Nanoseconds deadline) {
     // Leave. All others then hear no, and this rank may still hear why.
     constexpr Nanoseconds kFarewell = 1'000'000'000;
     shutdown(run.fd.get(), SHUT_WR);
-    do line = hear(run, now() + kFarewell);
+    do line = hear_line(run, now() + kFarewell);
     while (line == "here");
   }
   if (line == "yes") return {RunAnswer::yes, ""};

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The thread level at which MPI starts. It may be higher than the program's.
+#include "shim/job/thread_level.hpp"
+
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
-#include "shim/job/parts.hpp"
+#include "shim/environment.hpp"
+#include "shim/job/policy.hpp"
 
 namespace latecomer::shim {
 

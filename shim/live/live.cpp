@@ -72,7 +72,8 @@ void sweep(profiles::ProcessId process, std::uint64_t job, const std::string& ou
     if (!marked || old || replaced) {
       unsigned long long space = 0, started = 0;
       if (std::sscanf(name + kPrefix, "%llx-%d-%llx", &space, &process.pid, &started) != 3) continue;
-      process.pid_namespace = space, process.started = started;
+      process.pid_namespace = space;
+      process.started = started;
       if (profiles::life_of(process) != profiles::Life::ended) continue;
       if (old || replaced) {
         unlinkat(in, name, 0);
@@ -111,7 +112,10 @@ void live_start(int rank, int ranks, std::uint64_t job, const std::string& host,
     return;
   }
   file = new (at) profiles::LiveFile;
-  file->process = process, file->rank = rank, file->ranks = ranks, file->job = job;
+  file->process = process;
+  file->rank = rank;
+  file->ranks = ranks;
+  file->job = job;
   copy_text(file->host, sizeof file->host, host);
   copy_text(file->output, sizeof file->output, output);
   std::memcpy(file->magic, profiles::kLiveMagic, sizeof file->magic);
@@ -123,7 +127,8 @@ void live_frames(const profiles::Frame& frame) {
   const int count = file->frames.load(std::memory_order_relaxed);
   if (count >= profiles::LiveFile::kFrames) return;
   profiles::LiveFrame& to = file->frame[count];
-  to.site = frame.site, to.offset = frame.offset;
+  to.site = frame.site;
+  to.offset = frame.offset;
   copy_text(to.module, sizeof to.module, frame.module);
   file->frames.store(count + 1, std::memory_order_release);
 }

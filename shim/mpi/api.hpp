@@ -2,11 +2,12 @@
 // The one way the shim sees MPI. The library refers to no MPI symbol. With strong references, children without MPI fail
 // to start under LD_BIND_NOW=1 (measured). Weak ones stay null when the program brings MPI with
 // dlopen(RTLD_LOCAL), as Python's extension modules do. family.cpp takes the functions from the front.
-// This file lists every PMPI function that the shim calls, except the non-blocking forms that wrap.cpp lists.
+// This file lists every PMPI function that the shim calls, except those that are the next definition of a handler.
 #pragma once
 
 #include <mpi.h>
 
+#include <climits>
 #include <cstdint>
 #include <type_traits>
 
@@ -14,7 +15,6 @@
 #include "shim/mpi/open_mpi.hpp"
 #endif
 
-// Every PMPI function that the shim calls, beside the non-blocking forms that wrap.cpp lists for itself.
 // clang-format indents every line of rows further than the line before.
 // clang-format off
 #define LATECOMER_PMPI(ROW) \
@@ -32,7 +32,7 @@
   ROW(PMPI_Type_get_true_extent_x) ROW(PMPI_Type_set_attr) ROW(PMPI_Type_size_x) ROW(PMPI_Unpublish_name) \
   ROW(PMPI_Isend)
 #define LATECOMER_PMPI_4(ROW) \
-  ROW(PMPI_Group_from_session_pset) ROW(PMPI_Irecv_c) ROW(PMPI_Isend_c) ROW(PMPI_Pack_c) ROW(PMPI_Reduce_local_c) \
+  ROW(PMPI_Irecv_c) ROW(PMPI_Isend_c) ROW(PMPI_Pack_c) ROW(PMPI_Reduce_local_c) \
   ROW(PMPI_Sendrecv_c) ROW(PMPI_Type_create_hindexed_c) ROW(PMPI_Type_create_resized_c) ROW(PMPI_Type_create_struct_c) \
   ROW(PMPI_Type_get_contents_c) ROW(PMPI_Type_get_envelope_c) ROW(PMPI_Unpack_c)
 // clang-format on
@@ -46,18 +46,22 @@ namespace latecomer::shim {
 LATECOMER_PMPI(LATECOMER_POINTER)
 #if MPI_VERSION >= 4
 LATECOMER_PMPI_4(LATECOMER_POINTER)
+LATECOMER_POINTER(PMPI_Group_from_session_pset)
 #endif
 #undef LATECOMER_POINTER
 
 }  // namespace latecomer::shim
 #endif
 
-#if MPI_VERSION >= 4
 namespace latecomer::shim {
-inline constexpr MPI_Count kMostCount = INT64_MAX;
-}
-#else
+/// The largest payload of a call that is served. start_family() lowers it if the library has MPI 3.1.
+inline MPI_Count most_count = MPI_VERSION >= 4 ? INT64_MAX : INT_MAX;
+}  // namespace latecomer::shim
+#if MPI_VERSION < 4
 #include "shim/mpi/mpi_3.hpp"
+namespace latecomer::shim {
+using namespace mpi_3;
+}
 #endif
 
 namespace latecomer::shim {

@@ -16,13 +16,17 @@ void* find_function(const char* name);
 /// Sets the target of one stub to its handler, or to the next definition. `symbol`: its exported name.
 void aim_entry(const char* symbol, bool at_handler);
 
+/// Checks after MPI_Init that a library whose family the user named has that family's binary interface. If not, aims
+/// all stubs at their next definitions and returns which check failed; else nullptr.
+const char* leave_other_interface();
+
 /// Of the front and of this library: the ranks of a job compare both.
 const char* own_build_ids();
 
 }  // namespace latecomer::shim
 
-// Keeps the code and data of every call together. A program's own data may have replaced them in the caches, and then
-// each further page and line costs time.
+// Keeps the data of every call together, from the beginning of a page (shim/touched.ld). A program's own data may have
+// replaced them in the caches, and then each further page and line costs time.
 #define LATECOMER_TOGETHER __attribute__((section("latecomer_touched")))
 #define LATECOMER_HIDDEN __attribute__((visibility("hidden"), used))
 

@@ -17,7 +17,7 @@ namespace {
 /// Return addresses and their answers: the address, and 1 in the lowest bit of its shifted value if it counts. A
 /// program has few calls of MPI that come through PMPI. Derived: 8 KiB.
 constexpr std::size_t kPlaces = 1024;
-std::atomic<std::uintptr_t> known[kPlaces];
+std::atomic<std::uintptr_t> caller_answers[kPlaces];
 
 bool look_up(const void* address) {
   Dl_info info;
@@ -29,7 +29,7 @@ bool look_up(const void* address) {
 bool from_program(const void* return_address) {
   if (!Guard::program_calls()) return false;
   const auto at = reinterpret_cast<std::uintptr_t>(return_address);
-  std::atomic<std::uintptr_t>& place = known[(at ^ at >> 10) % kPlaces];
+  std::atomic<std::uintptr_t>& place = caller_answers[(at ^ at >> 10) % kPlaces];
   const std::uintptr_t there = place.load(std::memory_order_relaxed);
   if (there >> 1 == at) [[likely]]
     return there & 1;

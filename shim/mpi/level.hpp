@@ -5,10 +5,9 @@
 // that comes from the program or a Fortran binding, and not from a tool on the way of a call that counts.
 #pragma once
 
-#include "shim/guard.hpp"
-#include "shim/mpi/entry.hpp"
-
 #ifdef OPEN_MPI
+
+#include "shim/guard.hpp"
 
 namespace latecomer::shim {
 
@@ -25,42 +24,13 @@ auto call_behind(Function* next, Function* direct, Given... given) {
   return next(given...);
 }
 
+/// Calls the next definition of PMPI_* for a call that does not count. MPI's callbacks beneath it are the program's.
+template <typename Function, typename... Given>
+auto call_uncounted(Function* next, Given... given) {
+  const Guard guard(Layer::program);
+  return next(given...);
+}
+
 }  // namespace latecomer::shim
-
-#define LATECOMER_NEXT(symbol) [](auto... given) { return call_behind(next::symbol, next::P##symbol, given...); }
-
-/// The handlers of MPI_* and PMPI_*. In the body, NEXT is the next definition.
-#define LATECOMER_LEVELS(type, symbol, parameters, arguments, ...)        \
-  namespace next {                                                        \
-  extern type(*P##symbol) parameters;                                     \
-  }                                                                       \
-  LATECOMER_ENTRY(type, symbol, parameters) {                             \
-    const auto NEXT = LATECOMER_NEXT(symbol);                             \
-    __VA_ARGS__                                                           \
-  }                                                                       \
-  LATECOMER_ENTRY(type, P##symbol, parameters) {                          \
-    const auto NEXT = next::P##symbol;                                    \
-    if (!from_program(__builtin_return_address(0))) {                     \
-      const Guard guard(Layer::program); /* MPI's callbacks beneath it */ \
-      return NEXT arguments;                                              \
-    }                                                                     \
-    __VA_ARGS__                                                           \
-  }
-/// MPICH's symbols for mpi_f08: Open MPI has some of the same names, with other arguments.
-#define LATECOMER_F08_ENTRY(type, symbol, parameters)         \
-  namespace next {                                            \
-  [[maybe_unused]] static type(*symbol) parameters = nullptr; \
-  }                                                           \
-  [[maybe_unused]] static type unused_##symbol parameters
-
-#else
-
-#define LATECOMER_NEXT(symbol) next::symbol
-#define LATECOMER_LEVELS(type, symbol, parameters, arguments, ...) \
-  LATECOMER_ENTRY(type, symbol, parameters) {                      \
-    const auto NEXT = next::symbol;                                \
-    __VA_ARGS__                                                    \
-  }
-#define LATECOMER_F08_ENTRY(type, symbol, parameters) LATECOMER_ENTRY(type, symbol, parameters)
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI 3.1 under the names of MPI 4. A message of more items than an int counts is one item of a derived type. Packing
 // and operators take such items in pieces, but not one item of more bytes. The preloaded library serves no call with a
-// payload of more bytes, if all ranks know its size (kMostCount).
+// payload of more bytes, if all ranks know its size (most_count). A family that was compiled with MPI 4 uses them where
+// the library has MPI 3.1 (job/family.cpp).
 #pragma once
 
 #include <algorithm>
@@ -9,8 +10,6 @@
 #include <vector>
 
 namespace latecomer::shim {
-
-inline constexpr MPI_Count kMostCount = INT_MAX;
 
 // clang-format off
 #define LATECOMER_PMPI_3(ROW) \
@@ -24,7 +23,9 @@ LATECOMER_PMPI_3(LATECOMER_POINTER)
 #undef LATECOMER_POINTER
 #endif
 
-inline bool fits(MPI_Count count) { return count <= kMostCount; }
+namespace mpi_3 {
+
+inline bool fits(MPI_Count count) { return count <= INT_MAX; }
 inline int narrow(MPI_Count count) { return static_cast<int>(count); }
 inline int room(MPI_Count bytes) { return fits(bytes) ? narrow(bytes) : INT_MAX; }
 template <typename Wide>
@@ -140,7 +141,10 @@ inline int PMPI_Type_get_envelope_c(MPI_Datatype type, MPI_Count* integers, MPI_
                                     MPI_Count* types, int* combiner) {
   int n[3] = {};
   const int rc = PMPI_Type_get_envelope(type, &n[0], &n[1], &n[2], combiner);
-  *integers = n[0], *addresses = n[1], *large = 0, *types = n[2];
+  *integers = n[0];
+  *addresses = n[1];
+  *large = 0;
+  *types = n[2];
   return rc;
 }
 inline int PMPI_Type_get_contents_c(MPI_Datatype type, MPI_Count integers, MPI_Count addresses, MPI_Count,
@@ -148,4 +152,5 @@ inline int PMPI_Type_get_contents_c(MPI_Datatype type, MPI_Count integers, MPI_C
   return PMPI_Type_get_contents(type, narrow(integers), narrow(addresses), narrow(types), i, a, t);
 }
 
+}  // namespace mpi_3
 }  // namespace latecomer::shim

@@ -20,15 +20,15 @@ bool begins_with_any(const char* name, const char* const (&prefixes)[N]) {
 
 /// A library whose frames are no call sites: MPI, its bindings and plugins, and latecomer.
 inline bool is_mpi_library(const char* path) {
-  static constexpr const char* kPrefixes[] = {"libmpich", "libmpi.",  "libmpifort", "libmpicxx",
-                                              "libmpi_",  "libopen-", "mca_",       "liblatecomer"};
+  static constexpr const char* kPrefixes[] = {"libmpich", "libmpi.",  "libmpifort",  "libmpicxx", "libmpi_",
+                                              "libpmpi",  "libopen-", "libopen_mpi", "mca_",      "liblatecomer"};
   return begins_with_any(base_name(path), kPrefixes);
 }
 
 /// A library of Open MPI whose calls of MPI's functions are not the program's. The Fortran and C++ bindings (libmpi_*)
 /// call for the program.
 inline bool is_inside_mpi(const char* path) {
-  static constexpr const char* kPrefixes[] = {"libmpi.", "libopen-", "mca_", "libpmix", "liblatecomer"};
+  static constexpr const char* kPrefixes[] = {"libmpi.", "libopen-", "libopen_mpi", "mca_", "libpmix", "liblatecomer"};
   return begins_with_any(base_name(path), kPrefixes);
 }
 

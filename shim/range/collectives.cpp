@@ -74,13 +74,16 @@ int run(const latecomer_range* range, const Arguments& a) {
 /// The arguments of each function of latecomer/range.h.
 Arguments bcast_of(void* data, MPI_Count count, MPI_Datatype type, int root) {
   Arguments a{Kind::bcast, root};
-  a.recv = data, a.recv_count = count, a.recv_type = type;
+  a.recv = data;
+  a.recv_count = count;
+  a.recv_type = type;
   return a;
 }
 Arguments reduction_of(Kind kind, const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
                        int root = 0) {
   Arguments a{kind, root, op, send, recv};
-  a.recv_count = count, a.recv_type = type;
+  a.recv_count = count;
+  a.recv_type = type;
   return a;
 }
 

@@ -26,7 +26,8 @@ class Creation final : public Operation {
       int level = MPI_THREAD_SINGLE;
       PMPI_Query_thread(&level);
       if (level < MPI_THREAD_MULTIPLE) {
-        rc = MPI_ERR_UNSUPPORTED_OPERATION, complete = true;
+        rc = MPI_ERR_UNSUPPORTED_OPERATION;
+        complete = true;
         return;
       }
       MPI_Group all = MPI_GROUP_NULL;
@@ -58,7 +59,9 @@ class Creation final : public Operation {
       complete = done || rc != MPI_SUCCESS;
     } else if (made_it_.load(std::memory_order_acquire)) {
       thread_.join();
-      rc = made_rc_, *out_ = made_, complete = true;
+      rc = made_rc_;
+      *out_ = made_;
+      complete = true;
     }
     // Later errors on this communicator are the program's own.
     if (complete && rc == MPI_SUCCESS) rc = PMPI_Comm_set_errhandler(*out_, MPI_ERRORS_ARE_FATAL);
@@ -101,7 +104,8 @@ int latecomer_range_icomm_create(const latecomer_range* range, int tag, MPI_Comm
                                  latecomer_range_request* request) {
   return inside([&] {
     if (!request || !comm) return MPI_ERR_ARG;
-    *request = nullptr, *comm = MPI_COMM_NULL;
+    *request = nullptr;
+    *comm = MPI_COMM_NULL;
     if (const int rc = wrong_range(range); rc != MPI_SUCCESS) return rc;
     if (tag < 0 || hub_of(*range).creation_tag(tag) < 0) return MPI_ERR_TAG;
     auto creation = std::make_unique<Creation>(*range, tag, comm);

@@ -90,8 +90,10 @@ Hub::~Hub() {
     bool left = false;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       int done = 0;
-      if (requests_[i] != MPI_REQUEST_NULL && owners_[i]->sends)
-        PMPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE), left = left || !done;
+      if (requests_[i] != MPI_REQUEST_NULL && owners_[i]->sends) {
+        PMPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE);
+        left = left || !done;
+      }
     }
     if (!left || PMPI_Wtime() > until) break;
     patience.wait();
@@ -165,13 +167,19 @@ Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to
   if (*rc == MPI_SUCCESS)
     *rc =
         PMPI_Isend_c(m->chunk.data(), static_cast<MPI_Count>(head + body), MPI_BYTE, to, kEnvelopeTag, comm_, &request);
-  if (*rc != MPI_SUCCESS) return free_.push_back(m), nullptr;
+  if (*rc != MPI_SUCCESS) {
+    free_.push_back(m);
+    return nullptr;
+  }
   // A short message is complete for its owner, because it uses no buffer of the program.
   m->complete = !apart;
   track(m, request);
   if (!apart) {
     // A root that only sends never waits, so test its requests here.
-    if (requests_.size() >= std::max(kMany, next_collect_)) *rc = collect(), next_collect_ = 2 * requests_.size();
+    if (requests_.size() >= std::max(kMany, next_collect_)) {
+      *rc = collect();
+      next_collect_ = 2 * requests_.size();
+    }
     if (*rc == MPI_SUCCESS) return m;
     release(m);
     return nullptr;
@@ -184,7 +192,8 @@ Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to
   }
   // The envelope is already sent.
   --awaited_;
-  m->rc = *rc, m->complete = m->dropped = true;
+  m->rc = *rc;
+  m->complete = m->dropped = true;
   return nullptr;
 }
 
@@ -194,7 +203,8 @@ void Hub::deliver(Message& m, Arrival& arrival) {
     if (m.count > 0) PMPI_Type_size_x(m.type, &size);
     return size * m.count;
   }();
-  m.envelope = arrival.envelope, m.source = arrival.source;
+  m.envelope = arrival.envelope;
+  m.source = arrival.source;
   if (arrival.envelope.payload != 0) {
     MPI_Request request = MPI_REQUEST_NULL;
     // For a message that is too long, MPI would call the error handler of MPI_COMM_WORLD when requests are tested.
@@ -230,7 +240,9 @@ void Hub::deliver(Message& m, Arrival& arrival) {
 
 Message* Hub::fresh_receive(void* data, MPI_Count count, MPI_Datatype type) {
   Message* const m = fresh();
-  m->data = static_cast<char*>(data), m->count = count, m->type = type;
+  m->data = static_cast<char*>(data);
+  m->count = count;
+  m->type = type;
   return m;
 }
 
@@ -244,7 +256,8 @@ Message* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, std::uniqu
 Message* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key) {
   if (auto arrival = take(from, key)) return receive(data, count, type, std::move(arrival));
   Message* const m = fresh_receive(data, count, type);
-  m->source = from, m->envelope = key;
+  m->source = from;
+  m->envelope = key;
   // The program may free its datatype while the receive waits.
   m->type_kept.emplace(type);
   m->type = m->type_kept->get();
@@ -296,12 +309,16 @@ int Hub::unload(const Envelope& envelope, const char* chunk, Rank source, char* 
   }
   // The sender has more data than any short message: the program's counts differ. The data still have to be received.
   auto arrival = std::make_unique<Arrival>();
-  arrival->envelope = envelope, arrival->source = source;
+  arrival->envelope = envelope;
+  arrival->source = source;
   arrival->chunk.assign(chunk, chunk + sizeof(Envelope));
   Message* const m = receive(into, room, MPI_BYTE, std::move(arrival));
   shim::Patience patience(true);
   int rc = MPI_SUCCESS;
-  while (rc == MPI_SUCCESS && !m->complete) rc = progress(), patience.wait();
+  while (rc == MPI_SUCCESS && !m->complete) {
+    rc = progress();
+    patience.wait();
+  }
   if (rc == MPI_SUCCESS) rc = m->rc;
   release(m);
   return rc;
@@ -337,10 +354,14 @@ int Hub::receive_straight(char* into, MPI_Count room, Rank from, const Envelope&
     if (spare_.empty()) spare_.push_back(std::make_unique<Arrival>());
     auto arrival = std::move(spare_.back());
     spare_.pop_back();
-    arrival->envelope = envelope, arrival->source = from;
+    arrival->envelope = envelope;
+    arrival->source = from;
     const auto data = static_cast<std::ptrdiff_t>(envelope.payload == 0 ? envelope.bytes : 0);
     arrival->chunk.assign(landing_.begin(), landing_.begin() + static_cast<std::ptrdiff_t>(sizeof envelope) + data);
-    if (Message* const m = matching_.arrive(arrival)) deliver(*m, *arrival), spare_.push_back(std::move(arrival));
+    if (Message* const m = matching_.arrive(arrival)) {
+      deliver(*m, *arrival);
+      spare_.push_back(std::move(arrival));
+    }
   };
   shim::Patience patience(true);
   while (!Matching<Message>::advance(key, next, hand_over)) {
@@ -366,8 +387,12 @@ int Hub::collect() {
   }
   std::size_t kept = 0;
   for (std::size_t i = 0; i < requests_.size(); ++i)
-    if (requests_[i] != MPI_REQUEST_NULL) requests_[kept] = requests_[i], owners_[kept++] = owners_[i];
-  requests_.resize(kept), owners_.resize(kept);
+    if (requests_[i] != MPI_REQUEST_NULL) {
+      requests_[kept] = requests_[i];
+      owners_[kept++] = owners_[i];
+    }
+  requests_.resize(kept);
+  owners_.resize(kept);
   return MPI_SUCCESS;
 }
 

@@ -33,7 +33,9 @@ void fill_status(MPI_Status* status, int source, int tag, MPI_Count bytes) {
   if (status == MPI_STATUS_IGNORE) return;
   PMPI_Status_set_elements_x(status, MPI_BYTE, bytes);
   PMPI_Status_set_cancelled(status, 0);
-  status->MPI_SOURCE = source, status->MPI_TAG = tag, status->MPI_ERROR = MPI_SUCCESS;
+  status->MPI_SOURCE = source;
+  status->MPI_TAG = tag;
+  status->MPI_ERROR = MPI_SUCCESS;
 }
 
 void fill_received(MPI_Status* status, const Envelope& e, Rank source) {
@@ -108,7 +110,9 @@ Library::Schedule Library::schedule(const core::Call& call, Rank me, bool scales
       hash = hash * 31 + static_cast<std::uint64_t>(x);
     KeptClass& k = classes_[core::mix64(hash) % kClasses];
     if (k.me != me || !same(k.call, unit)) {
-      k.call = unit, k.me = me, k.program = nullptr;
+      k.call = unit;
+      k.me = me;
+      k.program = nullptr;
       k.most = core::range_class_end(unit);
     }
     if (call.count <= k.most) {
@@ -151,7 +155,10 @@ Collective::~Collective() {
 
 int Collective::begin(const Arguments& a) {
   core::Call call;
-  call.op = a.op, call.ranks = range_.size, call.root = a.root, call.element_bytes = 1;
+  call.op = a.op;
+  call.ranks = range_.size;
+  call.root = a.root;
+  call.element_bytes = 1;
   if (a.op == Kind::barrier) {
     compile(call, false);
     running_.arrive(nullptr, nullptr, MPI_BYTE, MPI_OP_NULL, shim::Layout::bytes());
@@ -176,7 +183,9 @@ int Collective::begin_reduction(core::Call call, const Arguments& a) {
   int commutes = 0;
   if (rc == MPI_SUCCESS) rc = PMPI_Op_commutative(a.reduction, &commutes);
   if (rc != MPI_SUCCESS) return rc;
-  call.count = a.recv_count, call.element_bytes = layout.size, call.commutative = commutes != 0;
+  call.count = a.recv_count;
+  call.element_bytes = layout.size;
+  call.commutative = commutes != 0;
   call.in_place = a.send == MPI_IN_PLACE;
   const MPI_Count items = compile(call, layout.gapless);
   if (items > 1) layout = layout.times(items);
@@ -215,7 +224,8 @@ int Collective::begin_irregular(core::Call call, const Arguments& a) {
   // An element is a block.
   const bool root = range_.rank == a.root;
   call.op = core::regular(a.op);
-  call.count = 1, call.element_bytes = 0;
+  call.count = 1;
+  call.element_bytes = 0;
   call.in_place = a.op == Kind::scatterv ? root && a.recv == MPI_IN_PLACE
                                          : (a.op != Kind::gatherv || root) && a.send == MPI_IN_PLACE;
   const auto side = [&](const void* base, const KeptType& type, MPI_Count count, const MPI_Count* counts,
@@ -236,9 +246,11 @@ int Collective::begin_irregular(core::Call call, const Arguments& a) {
     // The data to send lie where other ranks' blocks arrive: pack them first and send the copy.
     MPI_Count size = 0, total = 0;
     rc = PMPI_Type_size_x(recv_type_.get(), &size);
-    for (int r = 0; r < range_.size; ++r)
-      packed_counts_.push_back(size * a.recv_counts[r]), packed_places_.push_back(total),
-          total += packed_counts_.back();
+    for (int r = 0; r < range_.size; ++r) {
+      packed_counts_.push_back(size * a.recv_counts[r]);
+      packed_places_.push_back(total);
+      total += packed_counts_.back();
+    }
     staged_.resize(static_cast<std::size_t>(total));
     for (int r = 0; r < range_.size && rc == MPI_SUCCESS; ++r)
       rc = shim::pack(blocks_.output.at(r), blocks_.output.items(r), recv_type_.get(),
@@ -311,8 +323,10 @@ int Library::progress() {
     if (const int one = hub->progress(); rc == MPI_SUCCESS) rc = one;
   for (std::size_t i = 0; i < driven_.size();) {
     driven_[i]->step();
-    if (driven_[i]->complete) driven_[i] = driven_.back(), driven_.pop_back();
-    else ++i;
+    if (driven_[i]->complete) {
+      driven_[i] = driven_.back();
+      driven_.pop_back();
+    } else ++i;
   }
   return rc;
 }
@@ -373,7 +387,9 @@ void Library::detach(Hub* hub) {
 
 void Library::end() {
   delete_discarded(true);
-  kept_.clear(), classes_.clear(), spare_.clear();
+  kept_.clear();
+  classes_.clear();
+  spare_.clear();
   hubs_.clear();
   // Free the keyvals. Attributes that are still set keep their callbacks, which then do nothing.
   PMPI_Comm_free_keyval(&keyval_);

@@ -101,8 +101,14 @@ class Collective final : public Operation, private shim::Wire {
 /// The library's lock. A thread may take it again.
 class Lock {
  public:
-  void lock() { mutex_.lock(), ++depth_; }
-  void unlock() { --depth_, mutex_.unlock(); }
+  void lock() {
+    mutex_.lock();
+    ++depth_;
+  }
+  void unlock() {
+    --depth_;
+    mutex_.unlock();
+  }
   /// Returns false also if this thread has the lock: MPI may call us from within our own calls of MPI.
   bool try_lock() {
     if (!mutex_.try_lock()) return false;

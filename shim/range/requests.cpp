@@ -48,7 +48,10 @@ struct Exported {
   int rc = MPI_SUCCESS;  // of the progress that the operation needs
   /// Tells MPI if the operation is complete. MPI may free this object here.
   void tell() {
-    if (!told && operation->complete) told = true, PMPI_Grequest_complete(handle);
+    if (!told && operation->complete) {
+      told = true;
+      PMPI_Grequest_complete(handle);
+    }
   }
 };
 
@@ -81,12 +84,16 @@ int move_all() {
   const int rc = guarded([] { return library().progress(); });
   for (std::size_t i = 0; i < unfinished.size();) {
     Exported* const e = unfinished[i];
-    if (rc != MPI_SUCCESS) e->rc = rc, e->operation->complete = true;  // it can never end
+    if (rc != MPI_SUCCESS) {  // it can never end
+      e->rc = rc;
+      e->operation->complete = true;
+    }
     if (!e->operation->complete && !e->operation->look()) {
       ++i;
       continue;
     }
-    unfinished[i] = unfinished.back(), unfinished.pop_back();
+    unfinished[i] = unfinished.back();
+    unfinished.pop_back();
     e->tell();
     ++told;
   }
@@ -187,7 +194,10 @@ int latecomer_range_waitsome(int count, latecomer_range_request requests[], int*
   bool any = false, ready = false;
   rc = drive_until([&] {
     for (int i = 0; i < count; ++i)
-      if (requests[i]) any = true, ready = complete(requests[i]) || ready;
+      if (requests[i]) {
+        any = true;
+        ready = complete(requests[i]) || ready;
+      }
     return ready || !any;
   });
   *done = any ? 0 : MPI_UNDEFINED;
@@ -218,7 +228,10 @@ int latecomer_range_waitany(int count, latecomer_range_request requests[], int* 
   });
   *index = found < 0 ? MPI_UNDEFINED : found;
   if (rc != MPI_SUCCESS) return rc;
-  if (found < 0) return empty_status(status), MPI_SUCCESS;
+  if (found < 0) {
+    empty_status(status);
+    return MPI_SUCCESS;
+  }
   return inside([&] { return collect(&requests[found], status); });
 }
 
@@ -229,7 +242,10 @@ int latecomer_range_to_mpi_request(latecomer_range_request* request, MPI_Request
     if (!*request) return MPI_SUCCESS;
     auto exported = std::make_unique<Exported>(Exported{*request});
     const int rc = start_request(*exported);
-    if (rc == MPI_SUCCESS) *mpi_request = exported.release()->handle, *request = nullptr;
+    if (rc == MPI_SUCCESS) {
+      *mpi_request = exported.release()->handle;
+      *request = nullptr;
+    }
     return rc;
   });
 }

@@ -57,11 +57,18 @@ const Straight::Prepared& Straight::prepared(const Key& key) {
   if (place && place->key == key) return *place;
 
   core::Call call;
-  call.op = key.op, call.ranks = key.ranks, call.root = key.root, call.count = !key.empty;
-  call.element_bytes = key.element_bytes, call.in_place = key.in_place, call.commutative = key.commutative;
+  call.op = key.op;
+  call.ranks = key.ranks;
+  call.root = key.root;
+  call.count = !key.empty;
+  call.element_bytes = key.element_bytes;
+  call.in_place = key.in_place;
+  call.commutative = key.commutative;
   const core::Line line = core::range_line(call, key.me);
   auto fresh = std::make_unique<Prepared>();
-  fresh->key = key, fresh->scratch = line.scratch, fresh->most = line.most;
+  fresh->key = key;
+  fresh->scratch = line.scratch;
+  fresh->most = line.most;
   if (line.longest > 0 && key.element_bytes > 0)
     fresh->most = std::min<Elements>(fresh->most, kShortMessage / (line.longest * key.element_bytes));
   if (line.scratch > 0 && key.element_bytes > 0)
@@ -86,7 +93,11 @@ const Straight::Prepared& Straight::prepared(const Key& key) {
     }
     fresh->steps.push_back(step);
   }
-  if (++fresh->chunks > kMostChunks) fresh->most = -1, fresh->steps = {}, fresh->chunks = 0;
+  if (++fresh->chunks > kMostChunks) {
+    fresh->most = -1;
+    fresh->steps = {};
+    fresh->chunks = 0;
+  }
   place = std::move(fresh);
   return *place;
 }
@@ -99,8 +110,10 @@ bool Straight::run(const latecomer_range& range, const Arguments& a, int* rc) {
   } else if (core::is_reduction(a.op)) {
     const MPI_Count size = gapless_size(a.recv_type);
     if (size <= 0) return false;
-    key.element_bytes = size, count = a.recv_count;
-    key.in_place = a.send == MPI_IN_PLACE, key.commutative = commutes(a.reduction);
+    key.element_bytes = size;
+    count = a.recv_count;
+    key.in_place = a.send == MPI_IN_PLACE;
+    key.commutative = commutes(a.reduction);
   } else {
     if (a.send_counts || a.recv_counts || core::is_irregular(a.op)) return false;
     const bool root = range.rank == a.root, scatters = a.op == Kind::scatter, gathers = a.op == Kind::gather,
@@ -129,9 +142,10 @@ int Straight::run(const Prepared& line, const latecomer_range& range, const Argu
   Envelope envelope{identity_of(range), 0, hub.next_collective(identity_of(range)), 0, 0};
   const std::size_t need = static_cast<std::size_t>(line.scratch * unit) + 64;
   if (scratch_.size() < need) scratch_ = std::vector<char>(need);
-  if (chunks_.size() < static_cast<std::size_t>(line.chunks) * kChunk)
-    chunks_ = std::vector<char>(static_cast<std::size_t>(line.chunks) * kChunk),
+  if (chunks_.size() < static_cast<std::size_t>(line.chunks) * kChunk) {
+    chunks_ = std::vector<char>(static_cast<std::size_t>(line.chunks) * kChunk);
     requests_.resize(static_cast<std::size_t>(line.chunks));
+  }
   char* const base[core::kBuffers] = {
       static_cast<char*>(const_cast<void*>(a.send)), static_cast<char*>(a.recv),
       reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(scratch_.data()) + 63) & ~std::uintptr_t{63})};
@@ -146,7 +160,8 @@ int Straight::run(const Prepared& line, const latecomer_range& range, const Argu
         const char* from = s.again ? last : nullptr;
         if (!from) {
           char* const chunk = chunks_.data() + static_cast<std::size_t>(s.chunk) * kChunk;
-          envelope.tag = s.channel, envelope.bytes = bytes;
+          envelope.tag = s.channel;
+          envelope.bytes = bytes;
           std::memcpy(chunk, &envelope, sizeof envelope);
           if (bytes > 0) std::memcpy(chunk + sizeof envelope, at(s.src), static_cast<std::size_t>(bytes));
           from = chunk;

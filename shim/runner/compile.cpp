@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "core/select/planned_tables.hpp"
-#include "shim/state/job.hpp"
+#include "core/select/planning.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -49,8 +51,8 @@ std::shared_ptr<Compiled> build_schedule(Rank rank, const std::vector<Rank>& wor
   core::Parameters parameters;
   parameters.segments = key.segments;
   parameters.overlap = key.overlap;
-  parameters.network = job().policy.network;
-  parameters.hosts = job().hosts_of(world);
+  parameters.network = job_rules().policy.network;
+  parameters.hosts = job_world().hosts_of(world);
   parameters.sizes = sizes;
   parameters.only = rank;
   const int ranks = static_cast<int>(world.size());

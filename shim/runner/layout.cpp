@@ -29,7 +29,8 @@ class Cursor {
     if (!part_is_run_ || (count > 1 && layout_.extent != layout_.size)) return in_order_ = false;
     const MPI_Count begin = at + layout_.true_lower;
     if (placed_ && begin != next_) return in_order_ = false;
-    placed_ = true, next_ = begin + count * layout_.size;
+    placed_ = true;
+    next_ = begin + count * layout_.size;
     return true;
   }
   bool in_order() const { return in_order_; }
@@ -62,8 +63,10 @@ struct Contents {
     known = combiner == MPI_COMBINER_NAMED;
     if (known) return;
     const auto room = [](MPI_Count count) { return static_cast<std::size_t>(count); };
-    integers.resize(room(n[0])), addresses.resize(room(n[1])), large.resize(room(n[2])),
-        types.resize(room(n[3]), MPI_DATATYPE_NULL);
+    integers.resize(room(n[0]));
+    addresses.resize(room(n[1]));
+    large.resize(room(n[2]));
+    types.resize(room(n[3]), MPI_DATATYPE_NULL);
     known = PMPI_Type_get_contents_c(type, n[0], n[1], n[2], n[3], integers.data(), addresses.data(), large.data(),
                                      types.data()) == MPI_SUCCESS;
     if (!known) types.clear();
@@ -232,7 +235,9 @@ bool holds_data(MPI_Datatype type) {
 int Layout::fill(MPI_Datatype type) {
   int rc = PMPI_Type_size_x(type, &size);
   if (rc == MPI_SUCCESS && is_basic(type)) {
-    lower = true_lower = 0, extent = true_extent = pitch = size, gapless = true;
+    lower = true_lower = 0;
+    extent = true_extent = pitch = size;
+    gapless = true;
     return rc;
   }
   if (rc == MPI_SUCCESS) rc = PMPI_Type_get_extent_x(type, &lower, &extent);

@@ -17,13 +17,18 @@ Bytewise::Bytewise(const core::Call& call, Rank me, MPI_Comm comm, const Operand
   for (Side* side : {&input_, &output_}) {
     if (side->bytes == 0) continue;
     if (rc_ == MPI_SUCCESS) rc_ = side->layout.fill(side->type);
-    if (!side->layout.gapless) side->staged = true, need += static_cast<std::size_t>(side->bytes);
+    if (!side->layout.gapless) {
+      side->staged = true;
+      need += static_cast<std::size_t>(side->bytes);
+    }
   }
   if (memory.size() < need) memory.resize(need);
   char* at = memory.data();
   for (Side* side : {&input_, &output_})
-    if (side->staged) side->plain = at, at += side->bytes;
-    else side->plain = static_cast<char*>(side->user);
+    if (side->staged) {
+      side->plain = at;
+      at += side->bytes;
+    } else side->plain = static_cast<char*>(side->user);
   if (input_.staged) move(true, input_, 0, input_.bytes);
   if (const core::Contribution own = core::contribution(call, me); output_.staged && own.buffer == core::Buffer::output)
     move(true, output_, own.at, own.at + own.count);

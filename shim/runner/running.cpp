@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "shim/state/process.hpp"
 #include "shim/tags.hpp"
 
 namespace latecomer::shim {
@@ -30,11 +31,20 @@ Compiled::Compiled(core::RankProgram program, const std::vector<core::Pieces>& p
       dependents[static_cast<std::size_t>(at[static_cast<std::size_t>(ops[i].deps[d])]++)] =
           static_cast<std::int32_t>(i);
   // An operation that is held back until the process arrives becomes ready twice.
-  waiting.resize(n), ready.resize(2 * n), held.resize(n), active.resize(n), finished.resize(n), requests.resize(n),
-      statuses.resize(n), tickets.resize(n);
+  waiting.resize(n);
+  ready.resize(2 * n);
+  held.resize(n);
+  active.resize(n);
+  finished.resize(n);
+  requests.resize(n);
+  statuses.resize(n);
+  tickets.resize(n);
   for (const core::Pieces& p : pieces) {
     std::vector<MPI_Count> lengths, places;
-    for (const core::Slice& s : p.where) lengths.push_back(s.count), places.push_back(s.offset);
+    for (const core::Slice& s : p.where) {
+      lengths.push_back(s.count);
+      places.push_back(s.offset);
+    }
     MPI_Datatype type = MPI_DATATYPE_NULL;
     int rc = PMPI_Type_create_hindexed_c(static_cast<MPI_Count>(lengths.size()), lengths.data(), places.data(),
                                          MPI_BYTE, &type);
@@ -52,11 +62,19 @@ Compiled::~Compiled() {
 }
 
 void Running::begin(Compiled& program, const Where& where, Herald* herald, Blockwise* blocks) {
-  program_ = &program, where_ = where, herald_ = herald, blocks_ = blocks, table_ = nullptr;
+  program_ = &program;
+  where_ = where;
+  herald_ = herald;
+  blocks_ = blocks;
+  table_ = nullptr;
   head_ = tail_ = held_ = done_ = 0;
-  active_ = 0, unposted_ = program.messages, foreground_left_ = program.foreground;
+  active_ = 0;
+  unposted_ = program.messages;
+  foreground_left_ = program.foreground;
   arrived_ = false;
-  type_ = MPI_BYTE, op_ = MPI_OP_NULL, failure_ = MPI_SUCCESS;
+  type_ = MPI_BYTE;
+  op_ = MPI_OP_NULL;
+  failure_ = MPI_SUCCESS;
   free_slot_type();
   for (char*& base : base_) base = nullptr;
   for (std::size_t i = 0; i < program.ops.size(); ++i)
@@ -74,7 +92,10 @@ void Running::give_scratch(char* memory, const Layout& layout) {
 void Running::arrive(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout, MPI_Count items) {
   base_[static_cast<int>(core::Buffer::input)] = input;
   base_[static_cast<int>(core::Buffer::output)] = output;
-  type_ = type, op_ = op, layout_ = layout, per_element_ = items;
+  type_ = type;
+  op_ = op;
+  layout_ = layout;
+  per_element_ = items;
   if (const int rc = failure_ == MPI_SUCCESS ? make_slot_type() : MPI_SUCCESS; rc != MPI_SUCCESS) fail(rc);
   arrived_ = true;
   for (std::size_t i = 0; i < held_; ++i) program_->ready[tail_++] = program_->held[i];
@@ -163,7 +184,11 @@ int Running::post(std::int32_t id, bool& posted) {
                  : PMPI_Irecv_c(nullptr, 0, MPI_BYTE, peer, tag, where_.comm, request);
     }
   }
-  if (rc == MPI_SUCCESS && posted) p.active[slot] = id, ++active_, --unposted_;
+  if (rc == MPI_SUCCESS && posted) {
+    p.active[slot] = id;
+    ++active_;
+    --unposted_;
+  }
   return rc;
 }
 
@@ -239,8 +264,10 @@ int Running::step(bool& moved) {
   for (std::size_t i = 0; arrived_ && i < held_ && rc == MPI_SUCCESS;) {
     bool posted = false;
     rc = post(p.held[i], posted);
-    if (posted) p.held[i] = p.held[--held_], moved = true;
-    else ++i;
+    if (posted) {
+      p.held[i] = p.held[--held_];
+      moved = true;
+    } else ++i;
   }
   if (active_ == 0 || rc != MPI_SUCCESS) return rc;
   int count = 0;

@@ -180,7 +180,8 @@ void sites_refresh() {
   if (now_unloaded == unloaded) return;
   const std::lock_guard lock(sites_mutex);
   unloaded = now_unloaded;
-  skipped_count = 0, loaded = 0;
+  skipped_count = 0;
+  loaded = 0;
   dl_iterate_phdr(note_mappings, nullptr);
   forget_keys();
   forget_rules();

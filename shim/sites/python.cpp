@@ -72,7 +72,10 @@ Slot* python_site() {
       const char* utf8 = object ? p.utf8(object) : nullptr;
       std::string out = utf8 ? utf8 : "";
       if (object && !utf8)  // it has surrogates: the bytes of a name that is not UTF-8
-        if (void* bytes = p.encode(object, "utf-8", "backslashreplace")) out = p.bytes(bytes), p.drop(bytes);
+        if (void* bytes = p.encode(object, "utf-8", "backslashreplace")) {
+          out = p.bytes(bytes);
+          p.drop(bytes);
+        }
       if (object) p.drop(object);
       return out;
     };

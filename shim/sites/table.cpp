@@ -45,7 +45,8 @@ Slot& remember(std::uint64_t key, std::uint64_t site, std::uint32_t callers, std
   // When the table is full, all new sites share one slot, whose counters are looked up at each call.
   static Slot overflow;
   if (used > kSlots * 3 / 4) {
-    overflow.site.store(site, std::memory_order_relaxed), overflow.callers.store(callers, std::memory_order_relaxed);
+    overflow.site.store(site, std::memory_order_relaxed);
+    overflow.callers.store(callers, std::memory_order_relaxed);
     return overflow;
   }
   std::size_t slot = address_place(key, kSiteBits);
@@ -75,21 +76,27 @@ Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr
   std::uint32_t before = 0;  // the frames of one caller follow each other
   for (const profiles::Frame& f : *frames) {
     if (f.site != site) continue;
-    site_known = true, callers_known = callers_known || f.callers == callers;
+    site_known = true;
+    callers_known = callers_known || f.callers == callers;
     others += f.callers != 0 && f.callers != before;
     before = f.callers;
   }
-  if (!callers_known && others >= kMostCallers) callers = 0, callers_known = true;
+  if (!callers_known && others >= kMostCallers) {
+    callers = 0;
+    callers_known = true;
+  }
   Slot& slot = remember(key, site, callers, address);
   if (generated && !site_known) {
     profiles::Frame code;
-    code.site = site, code.function = profiles::kGeneratedCode;
+    code.site = site;
+    code.function = profiles::kGeneratedCode;
     frames->push_back(std::move(code));
   }
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (i < own ? site_known : callers_known) continue;
     profiles::Frame& f = found[i];
-    f.site = site, f.callers = i < own ? 0 : callers;
+    f.site = site;
+    f.callers = i < own ? 0 : callers;
     if (i == 0) live_frames(f);
     frames->push_back(std::move(f));
   }
@@ -97,7 +104,10 @@ Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr
 }
 
 void forget_keys() {
-  for (Slot& slot : site_slots) slot.key.store(0, std::memory_order_relaxed), slot.local = nullptr;
+  for (Slot& slot : site_slots) {
+    slot.key.store(0, std::memory_order_relaxed);
+    slot.local = nullptr;
+  }
   used = 0;
 }
 

@@ -202,14 +202,16 @@ Rule find_rule(unw_cursor_t& cursor) {
     other = registers;
     other.uc_mcontext.gregs[REG_RBP] -= kDown;
     if (step_from(other, &moved, &ignored) < 0 || moved != end) return out;
-    out.base = Rule::from_rsp, out.length = static_cast<std::int32_t>(end - rsp);
+    out.base = Rule::from_rsp;
+    out.length = static_cast<std::int32_t>(end - rsp);
   } else {
     // Follow only a frame pointer that points into this frame.
     if (!not_with_rsp || rbp < rsp || rbp >= end) return out;
     other = registers;
     other.uc_mcontext.gregs[REG_RBP] -= kDown;
     if (step_from(other, &moved, &ignored) < 0 || moved != end - kDown) return out;
-    out.base = Rule::from_rbp, out.length = static_cast<std::int32_t>(end - rbp);
+    out.base = Rule::from_rbp;
+    out.length = static_cast<std::int32_t>(end - rbp);
   }
   if (end - rsp >= static_cast<std::uintptr_t>(Rule::kLongest)) return {Rule::irregular, out.mpi, 0, 0};
   if (saved >= rsp && saved < end) out.saved = static_cast<std::int32_t>(end - saved);
@@ -246,7 +248,10 @@ bool learn_rules(std::uintptr_t from) {
     if (unw_get_reg(&cursor, UNW_REG_IP, &ip) != 0 || ip == 0) break;
     begun = begun || ip == from;
     if (begun) {
-      if (rule_of(ip) == 0) keep_rule(ip, find_rule(cursor)), learnt = true;
+      if (rule_of(ip) == 0) {
+        keep_rule(ip, find_rule(cursor));
+        learnt = true;
+      }
       if (!is_passed(ip)) ++count;
     }
     if (unw_step(&cursor) <= 0) break;
@@ -287,7 +292,8 @@ bool usable(const Slot* slot) { return slot && slot->site.load(std::memory_order
 [[gnu::noinline, gnu::cold]] Slot& new_way(const std::uintptr_t* chosen, int count, std::uint64_t key,
                                            std::uintptr_t from) {
   if (count > frames_per_site && callers_full()) {
-    count = frames_per_site, key = key_of(chosen, count);
+    count = frames_per_site;
+    key = key_of(chosen, count);
     if (Slot* slot = known(key); usable(slot)) return *slot;
   }
   std::vector<profiles::Frame> found;
@@ -338,8 +344,10 @@ Slot& unwound(std::uintptr_t from, std::uintptr_t frame) {
 }  // namespace
 
 void sites_depth(int depth, int callers, bool python_wanted, const std::vector<std::string>& wrappers) {
-  frames_per_site = std::min(depth, kMostFrames), frames_per_call = std::min(depth + callers, kMostFrames);
-  python = python_wanted, one_frame = frames_per_call == 1 && !python;
+  frames_per_site = std::min(depth, kMostFrames);
+  frames_per_call = std::min(depth + callers, kMostFrames);
+  python = python_wanted;
+  one_frame = frames_per_call == 1 && !python;
   name_wrappers(wrappers);
 }
 

@@ -9,8 +9,10 @@
 #include <cstring>
 #include <mutex>
 
-#include "shim/state/job.hpp"
 #include "shim/state/post.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/world.hpp"
+#include "shim/tags.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -26,7 +28,6 @@ struct Update {
   Nanoseconds offset = 0, uncertainty = 0, looked_at = 0, drift_ppb = 0;
   int looks = 0;
 };
-enum : int { kPing = kClockChannel, kPong = kPongChannel, kUpdate = kUpdateChannel };
 
 // Round trips per measurement of an offset. The fastest one limits the error. Derived: if every second round trip is
 // disturbed, all 16 are with a probability of 2^-16.
@@ -41,25 +42,25 @@ constexpr Nanoseconds kWindow = 100'000, kCourteousWindow = 2'000'000;
 
 template <typename T>
 void send_now(Rank to, int tag, const T& value) {
-  PMPI_Send(&value, sizeof value, MPI_BYTE, to, tag, job().comm);
+  PMPI_Send(&value, sizeof value, MPI_BYTE, to, tag, job_world().comm);
 }
 template <typename T>
 void receive_now(Rank from, int tag, T& value) {
-  PMPI_Recv(&value, sizeof value, MPI_BYTE, from, tag, job().comm, MPI_STATUS_IGNORE);
+  PMPI_Recv(&value, sizeof value, MPI_BYTE, from, tag, job_world().comm, MPI_STATUS_IGNORE);
 }
 
 /// Receives a message with that tag if one has arrived.
 template <typename T>
 bool receive_if(Rank from, int tag, T& value) {
-  static auto& pings = *new Incoming(kPing);
-  static auto& pongs = *new Incoming(kPong);
-  static auto& updates = *new Incoming(kUpdate);
+  static auto& pings = *new Incoming(kPingChannel);
+  static auto& pongs = *new Incoming(kPongChannel);
+  static auto& updates = *new Incoming(kOffsetChannel);
   static std::mutex mutex;  // several threads may be at the end of an epoch
   const std::lock_guard lock(mutex);
   bool fits = false;
-  (tag == kPing   ? pings
-   : tag == kPong ? pongs
-                  : updates)
+  (tag == kPingChannel   ? pings
+   : tag == kPongChannel ? pongs
+                         : updates)
       .take(from, [&](Rank, std::span<const char> bytes) {
         fits = bytes.size() == sizeof value;
         if (fits) std::memcpy(&value, bytes.data(), sizeof value);
@@ -118,8 +119,8 @@ void survey_clocks(Clocks& c, Rank rank, const std::vector<Rank>& first_of) {
       Pong pong;
       for (int i = 0; i < kPings; ++i) {
         const Nanoseconds sent = now();
-        send_now(c.parent, kPing, Ping{});
-        receive_now(c.parent, kPong, pong);
+        send_now(c.parent, kPingChannel, Ping{});
+        receive_now(c.parent, kPongChannel, pong);
         low = std::max(low, pong.common - now());
         high = std::min(high, pong.common - sent);
       }
@@ -131,17 +132,20 @@ void survey_clocks(Clocks& c, Rank rank, const std::vector<Rank>& first_of) {
     for (const Rank child : c.children)
       for (int i = 0; i < kPings; ++i) {
         Ping ping;
-        receive_now(child, kPing, ping);
-        send_now(child, kPong, Pong{ping.serial, c.common(), c.uncertainty});
+        receive_now(child, kPingChannel, ping);
+        send_now(child, kPongChannel, Pong{ping.serial, c.common(), c.uncertainty});
       }
   }
   Update mine{c.offset, c.uncertainty, c.looked_at_, c.drift_ppb_, c.looks};
   if (c.above >= 0) {
-    receive_now(c.above, kUpdate, mine);
-    c.offset = mine.offset, c.uncertainty = mine.uncertainty, c.looked_at_ = mine.looked_at, c.looks = mine.looks;
+    receive_now(c.above, kOffsetChannel, mine);
+    c.offset = mine.offset;
+    c.uncertainty = mine.uncertainty;
+    c.looked_at_ = mine.looked_at;
+    c.looks = mine.looks;
   }
   // The largest part first: it has the longest way.
-  for (auto to = c.below.rbegin(); to != c.below.rend(); ++to) send_now(*to, kUpdate, mine);
+  for (auto to = c.below.rbegin(); to != c.below.rend(); ++to) send_now(*to, kOffsetChannel, mine);
 }
 
 void renew_offset(Clocks& c) {
@@ -153,7 +157,7 @@ void renew_offset(Clocks& c) {
   int answers = 0;
   bool asked = false;
   const std::uint64_t first_serial = c.serial_ + 1;
-  const bool courteous = job().courteous;
+  const bool courteous = job_rules().courteous;
   const Nanoseconds window = courteous ? kCourteousWindow : kWindow;
   auto unasked = static_cast<int>(c.children.size()) * kPings;
   while (now() - begin < window && ((c.parent >= 0 && answers < kPings) || unasked > 0)) {
@@ -161,10 +165,10 @@ void renew_offset(Clocks& c) {
     if (c.parent >= 0 && answers < kPings) {
       if (!asked) {
         sent = now();
-        asked = post_bytes(c.parent, kPing, Ping{++c.serial_});
+        asked = post_bytes(c.parent, kPingChannel, Ping{++c.serial_});
       }
       Pong pong;
-      if (receive_if(c.parent, kPong, pong) && pong.serial >= first_serial) {
+      if (receive_if(c.parent, kPongChannel, pong) && pong.serial >= first_serial) {
         low = std::max(low, pong.common - now());
         high = std::min(high, pong.common - sent);
         parents = pong.uncertainty;
@@ -174,8 +178,8 @@ void renew_offset(Clocks& c) {
     }
     for (const Rank child : c.children) {
       Ping ping;
-      if (!receive_if(child, kPing, ping)) continue;
-      post_bytes(child, kPong, Pong{ping.serial, c.common(), c.uncertainty_now()});
+      if (!receive_if(child, kPingChannel, ping)) continue;
+      post_bytes(child, kPongChannel, Pong{ping.serial, c.common(), c.uncertainty_now()});
       --unasked;
     }
   }
@@ -191,20 +195,23 @@ void renew_offset(Clocks& c) {
   if (agree && width > old) return;
   c.take(low, high, parents);
   const Update update{c.offset, c.uncertainty, c.looked_at_, c.drift_ppb_, c.looks};
-  for (const Rank to : c.below) post_bytes(to, kUpdate, update);
+  for (const Rank to : c.below) post_bytes(to, kOffsetChannel, update);
 }
 
 void hear_offset(Clocks& c) {
   if (c.domains == 1 || c.above < 0) return;
   Update update;
   bool heard = false;
-  while (receive_if(c.above, kUpdate, update)) {
+  while (receive_if(c.above, kOffsetChannel, update)) {
     heard = true;
-    c.offset = update.offset, c.uncertainty = update.uncertainty, c.looked_at_ = update.looked_at,
-    c.drift_ppb_ = update.drift_ppb, c.looks = update.looks;
+    c.offset = update.offset;
+    c.uncertainty = update.uncertainty;
+    c.looked_at_ = update.looked_at;
+    c.drift_ppb_ = update.drift_ppb;
+    c.looks = update.looks;
   }
   if (!heard) return;
-  for (const Rank to : c.below) post_bytes(to, kUpdate, update);
+  for (const Rank to : c.below) post_bytes(to, kOffsetChannel, update);
 }
 
 }  // namespace latecomer::shim

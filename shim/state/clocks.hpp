@@ -37,6 +37,9 @@ struct Clocks {
   std::uint64_t serial_ = 0;
 };
 
+extern Clocks* job_clocks_instance __attribute__((visibility("hidden")));
+inline Clocks& job_clocks() { return *job_clocks_instance; }
+
 /// Collective over the private communicator, at start. first_of[r]: the first rank in r's clock domain. Lookers
 /// exchange ping-pongs along a binomial tree of domains, each with at most log2(domains) others. A new offset goes to
 /// the other ranks of a domain along a binomial tree, too.

@@ -1,26 +1,46 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The only job of this process.
-#include "shim/state/job.hpp"
-
+// Makes the owners of this process's state, once.
+#include <map>
 #include <set>
 #include <string_view>
 
+#include "profiles/format/decisions.hpp"
 #include "shim/mpi/entry.hpp"
+#include "shim/state/clocks.hpp"
+#include "shim/state/communicator.hpp"
+#include "shim/state/earlier_run.hpp"
+#include "shim/state/output.hpp"
+#include "shim/state/rules.hpp"
+#include "shim/state/shared.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
 constinit std::atomic<bool> active{false};
 
-LATECOMER_TOGETHER constinit Job* job_instance = nullptr;
+// Set before the first handler runs. Never destroyed, because callbacks may run after exit handlers.
+LATECOMER_TOGETHER constinit World* job_world_instance = nullptr;
+LATECOMER_TOGETHER constinit Process* job_process_instance = nullptr;
+LATECOMER_TOGETHER constinit Rules* job_rules_instance = nullptr;
+LATECOMER_TOGETHER constinit Clocks* job_clocks_instance = nullptr;
+LATECOMER_TOGETHER constinit JobLock::Held* JobLock::held_ = nullptr;
+constinit Output* job_output_instance = nullptr;
+constinit EarlierRun* earlier_run_instance = nullptr;
 
 bool make_job() try {
-  job_instance = new Job;
+  job_world_instance = new World;
+  job_process_instance = new Process;
+  job_rules_instance = new Rules;
+  job_clocks_instance = new Clocks;
+  job_output_instance = new Output;
+  earlier_run_instance = new EarlierRun;
+  JobLock::held_ = new JobLock::Held;
   return true;
 } catch (...) {
   return false;
 }
 
-std::vector<int> Job::hosts_of(const std::vector<Rank>& world) const {
+std::vector<int> World::hosts_of(const std::vector<Rank>& world) const {
   std::map<int, int> numbers;
   std::vector<int> out;
   if (hosts.empty()) return out;  // ranks observe alone
@@ -31,7 +51,7 @@ std::vector<int> Job::hosts_of(const std::vector<Rank>& world) const {
   return out;
 }
 
-void Job::keep_plan(std::string text) {
+void Shared::keep_plan(std::string text) {
   // Each snapshot contains these plans, so limit them to 256 texts and 2 MiB. Larger limits make each snapshot take
   // longer. Beyond, drop the oldest plan that a later plan of its communicator replaces. If no plan is replaced, drop
   // the newest that is not of MPI_COMM_WORLD: a later run takes over the last plan of MPI_COMM_WORLD.
@@ -46,14 +66,15 @@ void Job::keep_plan(std::string text) {
       else if (other == mine.plans.end() && !profiles::is_of_world(*plan)) other = plan;
     }
     if (gone == mine.plans.end()) gone = other != mine.plans.end() ? other : mine.plans.begin();
-    bytes -= gone->size(), mine.plans.erase(gone);
+    bytes -= gone->size();
+    mine.plans.erase(gone);
   }
   mine.plans.push_back(std::move(text));
 }
 
-Job::Freed* freed_here(MPI_Comm comm) {
-  Job::Freed* found = nullptr;
-  for (Job::Freed& one : job().freed)
+Shared::Freed* Shared::freed_here(MPI_Comm comm) {
+  Freed* found = nullptr;
+  for (Freed& one : freed)
     if (one.comm == comm && pthread_equal(one.thread, pthread_self()) && (!found || one.state)) found = &one;
   return found;
 }
@@ -62,10 +83,10 @@ CommState* existing_state(MPI_Comm comm, bool& freed) {
   void* attribute = nullptr;
   int found = 0;
   freed = false;
-  if (PMPI_Comm_get_attr(comm, job().keyval, &attribute, &found) == MPI_SUCCESS && found)
+  if (PMPI_Comm_get_attr(comm, job_world().keyval, &attribute, &found) == MPI_SUCCESS && found)
     return static_cast<CommState*>(attribute);
   const JobLock lock;
-  const Job::Freed* const entry = freed_here(comm);
+  const Shared::Freed* const entry = lock->freed_here(comm);
   freed = entry != nullptr;
   return entry ? entry->state : nullptr;
 }

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <new>
 
-#include "shim/state/job.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -60,7 +60,7 @@ bool post_piece(Rank world, int tag, std::span<const char> piece, bool may_refus
   Outgoing* o = take_buffer(may_refuse);
   if (!o) return false;
   std::memcpy(o->bytes.data(), piece.data(), piece.size());
-  o->busy = PMPI_Isend(o->bytes.data(), static_cast<int>(piece.size()), MPI_BYTE, world, tag, job().comm,
+  o->busy = PMPI_Isend(o->bytes.data(), static_cast<int>(piece.size()), MPI_BYTE, world, tag, job_world().comm,
                        &o->request) == MPI_SUCCESS;
   return o->busy;
 }
@@ -106,7 +106,7 @@ void Incoming::fetch(Rank from) {
   int there = 0, size = 0;
   MPI_Message message;
   MPI_Status status;
-  if (PMPI_Improbe(from, tag_, job().comm, &there, &message, &status) != MPI_SUCCESS || !there) return;
+  if (PMPI_Improbe(from, tag_, job_world().comm, &there, &message, &status) != MPI_SUCCESS || !there) return;
   Piece& piece = *spare_.back();
   PMPI_Get_count(&status, MPI_BYTE, &size);
   piece.from = status.MPI_SOURCE;

@@ -77,7 +77,10 @@ bool rank_died() {
 
 bool RankWait::again() {
   const Nanoseconds here = now();
-  if (began_ == 0) began_ = here, next_look_ = here + kLookEvery;
+  if (began_ == 0) {
+    began_ = here;
+    next_look_ = here + kLookEvery;
+  }
   if (give_up_ != 0 && here > give_up_) return false;
   if (give_up_ == 0 && here > next_look_) {
     next_look_ = here + kLookEvery;

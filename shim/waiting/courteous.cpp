@@ -17,7 +17,7 @@
 #include "shim/mpi/entry.hpp"
 #include "shim/mpi/progress.hpp"
 #include "shim/patience.hpp"
-#include "shim/state/job.hpp"
+#include "shim/state/process.hpp"
 
 namespace latecomer::shim {
 
@@ -40,7 +40,7 @@ auto polled(Poll poll) {
   if (!yields.load(std::memory_order_relaxed)) return did;
   if (did != 0 || now() - left > kBetweenPolls) patience.reset();
   // MPI holds its lock here, and other threads may wait for it. So do not sleep if the program has threads.
-  if (did == 0 && job().threads) sched_yield();
+  if (did == 0 && job_process().threads) sched_yield();
   else if (did == 0) patience.wait();
   left = now();
   return did;

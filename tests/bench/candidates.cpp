@@ -59,7 +59,7 @@ void job(Collective op, int ranks, Bytes bytes, const Policy& policy, const Patt
   // Run until the first trial begins, or until `auto` decides to try nothing.
   for (int announcements = 0; announcements < 400; ++announcements) {
     for (int i = 0; i < 64; ++i, ++n) {
-      learner.see({n, s, 1, offsets, after, static_cast<double>(after) + waits, -1, sizes});
+      learner.record_call({n, s, 1, offsets, after, static_cast<double>(after) + waits, -1, sizes});
       clock += pattern.last() + after;
     }
     const std::clock_t before = std::clock();  // processor time, which other load does not change

@@ -41,18 +41,20 @@ struct RankOf final : DigestNode::Host {
       : job(of), rank(r), node(1, r, size, std::move(place), false) {
     book.job_of(size);
   }
-  bool send(Rank to, std::span<const char> message) override;
-  CallSums own(const CallRecord& record, const CallFacts& facts, std::uint32_t stands_for) override {
+  bool send_message(Rank to, std::span<const char> message) override;
+  CallSums apply_facts(const CallRecord& record, const CallFacts& facts, std::uint32_t stands_for) override {
     return book.add_own(record, facts, rank, rank, node.size(), stands_for);
   }
-  void whole(std::uint64_t, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
-             std::uint32_t) override;
-  void summed(const CallDigest& call, const CallFacts& facts, const CallSums& sums) override;
-  void missing(std::uint64_t calls) override { std::printf("missing %llu\n", static_cast<unsigned long long>(calls)); }
-  void different(std::uint64_t n, const CallDigest&) override {
+  void take_call(std::uint64_t, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
+                 std::uint32_t) override;
+  void take_sums(const CallDigest& call, const CallFacts& facts, const CallSums& sums) override;
+  void count_missing(std::uint64_t calls) override {
+    std::printf("missing %llu\n", static_cast<unsigned long long>(calls));
+  }
+  void report_difference(std::uint64_t n, const CallDigest&) override {
     std::printf("different calls %llu\n", static_cast<unsigned long long>(n));
   }
-  void waited(Nanoseconds) override {}
+  void add_wait(Nanoseconds) override {}
 
   Job& job;
   Rank rank;
@@ -87,7 +89,7 @@ struct Job {
   std::uint64_t counted = 0;
 };
 
-bool RankOf::send(Rank to, std::span<const char> message) {
+bool RankOf::send_message(Rank to, std::span<const char> message) {
   ++messages;
   bytes += message.size();
   std::vector<char> bytes_of;
@@ -101,8 +103,8 @@ bool RankOf::send(Rank to, std::span<const char> message) {
   return true;
 }
 
-void RankOf::whole(std::uint64_t, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
-                   std::uint32_t) {
+void RankOf::take_call(std::uint64_t, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
+                       std::uint32_t) {
   ++job.counted;
   if (group == Groups::kOther) group = book.groups.of(job.world);
   book.add_call(call, {job.world, group}, facts, nullptr);
@@ -110,7 +112,7 @@ void RankOf::whole(std::uint64_t, const CallDigest& call, const CallFacts& facts
   for (const Nanoseconds arrival : sampled.arrivals) pattern.push_back(arrival - call.first);
 }
 
-void RankOf::summed(const CallDigest& call, const CallFacts& facts, const CallSums& sums) {
+void RankOf::take_sums(const CallDigest& call, const CallFacts& facts, const CallSums& sums) {
   book.add_awaited(call, {job.world, group}, facts, sums);
 }
 
@@ -153,7 +155,7 @@ void table_row(int size, bool learns) {
       job.under_way.pop_front();
       RankOf& to = *job.ranks[static_cast<std::size_t>(message.to)];
       timed(to, [&] {
-        if (!to.node.take(message.bytes, to)) std::abort();
+        if (!to.node.take_message(message.bytes, to)) std::abort();
       });
       job.spare.push_back(std::move(message.bytes));
     }

@@ -132,14 +132,14 @@ TEST_CASE("clairvoyant: an allreduce's plan reaches everybody", "[clairvoyant]")
     made.problem.arrivals = made.arrivals;
     const auto ranks = static_cast<std::size_t>(made.problem.ranks()),
                segments = static_cast<std::size_t>(made.problem.segments);
-    std::vector<Exchange> plan;
-    REQUIRE(plan_everywhere(made.problem, [&](const Exchange& m) { plan.push_back(m); }) == "");
+    std::vector<PairExchange> plan;
+    REQUIRE(plan_everywhere(made.problem, [&](const PairExchange& m) { plan.push_back(m); }) == "");
     std::vector<std::vector<std::set<Rank>>> held(ranks, std::vector<std::set<Rank>>(segments));
     for (std::size_t r = 0; r < ranks; ++r)
       for (auto& share : held[r]) share = {static_cast<Rank>(r)};
     std::set<std::pair<std::int64_t, Rank>> sent, received;
     std::size_t deliveries = 0;
-    for (const Exchange& m : plan) {
+    for (const PairExchange& m : plan) {
       auto& from = held[static_cast<std::size_t>(m.src)][static_cast<std::size_t>(m.segment)];
       auto& to = held[static_cast<std::size_t>(m.dst)][static_cast<std::size_t>(m.segment)];
       REQUIRE(sent.insert({m.round, m.src}).second);
@@ -179,7 +179,7 @@ TEST_CASE("clairvoyant: schedules of random patterns pass the verifier", "[clair
       parameters.overlap = random() % 2 == 0;
       parameters.network.alpha_ns = static_cast<double>(made.problem.round_ns);
       const Instance instance(call, Pattern(made.arrivals), parameters);
-      const Verdict verdict = verify(call, materialize(*find_algorithm(op, "clairvoyant"), instance));
+      const ScheduleVerdict verdict = verify(call, materialize(*find_algorithm(op, "clairvoyant"), instance));
       INFO(i << ": " << name_of(op) << ", " << ranks << " ranks, " << verdict.what);
       REQUIRE(verdict.ok());
     }

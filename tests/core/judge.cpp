@@ -40,13 +40,13 @@ Rates simulated(double gain, double deviation, Noise noise, int runs) {
       times.push_back(static_cast<float>(took));
       next.push_back(static_cast<float>(took + computing));
     };
-    Verdict verdict = Verdict::open;
-    while (verdict == Verdict::open) {
+    TrialVerdict verdict = TrialVerdict::open;
+    while (verdict == TrialVerdict::open) {
       add(1e6 * (1 - gain), x, next_x);
       add(1e6, y, next_y);
-      verdict = judge({x, next_x}, {y, next_y}, 32);
+      verdict = judge_candidate({x, next_x}, {y, next_y}, 32);
     }
-    out.wins += verdict == Verdict::wins;
+    out.wins += verdict == TrialVerdict::wins;
     out.turns += static_cast<double>(x.size());
   }
   out.wins /= runs;
@@ -81,25 +81,25 @@ TEST_CASE("judge: a call that makes the next late is no gain", "[judge]") {
   // The candidate ends sooner, but the rank that is late in the next call leaves it later.
   const std::vector<float> x = {800, 810, 790, 805, 795}, y = {1000, 1010, 990, 1005, 995},
                            next_x = {5500, 5510, 5490, 5505, 5495}, next_y = {5000, 5010, 4990, 5005, 4995};
-  CHECK(judge({x, {}}, {y, {}}, 32) == Verdict::wins);
-  CHECK(judge({x, next_x}, {y, next_y}, 32) == Verdict::loses);
-  CHECK(judge({y, next_y}, {y, next_x}, 32) == Verdict::wins);
+  CHECK(judge_candidate({x, {}}, {y, {}}, 32) == TrialVerdict::wins);
+  CHECK(judge_candidate({x, next_x}, {y, next_y}, 32) == TrialVerdict::loses);
+  CHECK(judge_candidate({y, next_y}, {y, next_x}, 32) == TrialVerdict::wins);
 }
 
 TEST_CASE("judge: of two candidates, a clear difference until the next call decides", "[judge]") {
   const std::vector<float> x = {900, 910, 890, 905}, y = {880, 870, 890, 875}, sooner = {2000, 2100, 1900, 2050},
                            later = {2500, 2400, 2600, 2450}, varied = {2000, 3000, 1500, 3500};
-  CHECK(better({x, sooner}, {y, later}));
-  CHECK_FALSE(better({y, later}, {x, sooner}));
-  CHECK(better({y, varied}, {x, sooner}));
-  CHECK(better({y, {}}, {x, {}}));
+  CHECK(is_faster({x, sooner}, {y, later}));
+  CHECK_FALSE(is_faster({y, later}, {x, sooner}));
+  CHECK(is_faster({y, varied}, {x, sooner}));
+  CHECK(is_faster({y, {}}, {x, {}}));
 }
 
 TEST_CASE("judge: few calls stay open, unless one algorithm is far off", "[judge]") {
   const std::vector<float> fast = {500, 510}, slow = {1000, 1010}, none;
-  CHECK(judge({none, none}, {none, none}, 32) == Verdict::open);
-  CHECK(judge({fast, fast}, {slow, slow}, 32) == Verdict::open);
-  CHECK(judge({slow, slow}, {fast, fast}, 32) == Verdict::loses);
+  CHECK(judge_candidate({none, none}, {none, none}, 32) == TrialVerdict::open);
+  CHECK(judge_candidate({fast, fast}, {slow, slow}, 32) == TrialVerdict::open);
+  CHECK(judge_candidate({slow, slow}, {fast, fast}, 32) == TrialVerdict::loses);
 }
 
 TEST_CASE("judge: the table", "[.][table]") {

@@ -69,7 +69,7 @@ class Loop {
     const auto b = sequence.begin(s, true, true);
     if (b.hear) {
       if (changed) force.install(waiting);
-      learner.in_force(b.n);
+      learner.put_in_force(b.n);
       resting = will_rest;
       sequence.lasts(epoch);
     }
@@ -97,7 +97,7 @@ class Loop {
       call.sizes = sizes;
       call.divergent = divergent;
       if (sparse > 0 && b.n % static_cast<std::uint64_t>(sparse) != 0) call.offsets = {};
-      learner.see(call);
+      learner.record_call(call);
       ++seen;
     }
     clock += last + after + pause;
@@ -480,7 +480,7 @@ namespace {
 void remember(Loop& loop, const std::vector<Learned>& learned) {  // `learned` outlives the loop
   const Plan plan = plan_of_learned(learned);
   loop.force.install(plan);
-  loop.learner.remember(
+  loop.learner.remember_run(
       {},
       [&learned](std::uint64_t site, const Signature& signature) -> const Learned* {
         for (const Learned& one : learned)
@@ -732,7 +732,7 @@ TEST_CASE("auto: simulation takes a small share of the time, and a hurried leade
       loop.call(allreduce(1 << 14), 1, offsets, native, 1.5);
     }
     return std::pair(loop.modelled,
-                     (Learner::kModelMessage * static_cast<double>(loop.modelled) - Learner::kModelStake) /
+                     (SlotModeller::kMessage * static_cast<double>(loop.modelled) - SlotModeller::kStake) /
                          static_cast<double>(loop.clock));
   };
   const auto [quick, quick_share] = models(5'000, 1'000);
@@ -740,8 +740,8 @@ TEST_CASE("auto: simulation takes a small share of the time, and a hurried leade
   INFO(quick << " and " << slow << " messages, " << quick_share << " and " << slow_share);
   CHECK(quick > 0);
   CHECK(quick < slow);
-  CHECK(quick_share <= Learner::kModelShare);
-  CHECK(slow_share <= Learner::kModelShare);
+  CHECK(quick_share <= SlotModeller::kShare);
+  CHECK(slow_share <= SlotModeller::kShare);
 
   Loop loop(policy, 4);
   const auto call = [&] {
@@ -1249,7 +1249,7 @@ class SimulatedJob {
     RankState& r = ranks_[me];
     r.member.hear(me == 0 ? own_ : r.mail.front(), static_cast<int>(ranks_.size()));
     r.member.put_in_force();
-    if (me == 0) learner_.in_force(r.before.n);
+    if (me == 0) learner_.put_in_force(r.before.n);
     else r.mail.pop_front();
   }
 
@@ -1288,8 +1288,9 @@ class SimulatedJob {
         // Some algorithms win, some lose.
         const int algorithm = algorithms_.at(n);
         const Nanoseconds after = algorithm < 0 ? 1'000'000 : algorithm % 3 == 0 ? 800'000 : 1'050'000;
-        learner_.see(seen_call(n, c.signature, c.sites[credited], offsets, after, static_cast<double>(2 * after),
-                               algorithm, static_cast<Nanoseconds>(n) * 40'000'000));
+        learner_.record_call(seen_call(n, c.signature, c.sites[credited], offsets, after,
+                                       static_cast<double>(2 * after), algorithm,
+                                       static_cast<Nanoseconds>(n) * 40'000'000));
       }
     }
   }
@@ -1535,10 +1536,10 @@ TEST_CASE("rooted plans: long epochs keep waiting below 1%", "[learning]") {
     const auto a = learner.announce(n, false, clock, false);
     const std::uint64_t calls = a.epoch ? a.epoch : Sequence::kSteadyEpoch;
     for (std::uint64_t i = 0; i < calls; ++i)
-      learner.see({n + i, s, 1, std::vector<Nanoseconds>{0, 0, 1'000'000, 0}, 50'000, 300'000, -1});
+      learner.record_call({n + i, s, 1, std::vector<Nanoseconds>{0, 0, 1'000'000, 0}, 50'000, 300'000, -1});
     n += calls;
     clock += static_cast<Nanoseconds>(calls) * kCall + kWait;
-    learner.waited(kWait);
+    learner.add_wait(kWait);
     if (epoch >= 3) waited = static_cast<double>(kWait) / static_cast<double>(calls * kCall + kWait);
   }
   CHECK(waited <= 0.01);
@@ -1696,7 +1697,7 @@ TEST_CASE("learner: an undecided slot has a reason", "[learning]") {
   s.count = 1024;
   s.servable = s.exact = true;
   const std::vector<Nanoseconds> offsets(4, 0);
-  for (std::uint64_t n = 0; n < 300; ++n) learner.see({n, s, 1, offsets, 1000, 1000, -1});
+  for (std::uint64_t n = 0; n < 300; ++n) learner.record_call({n, s, 1, offsets, 1000, 1000, -1});
   const auto reports = learner.reports();
   REQUIRE(reports.size() == 1);
   CHECK_FALSE(reports[0].reason.empty());

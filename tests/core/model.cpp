@@ -495,7 +495,7 @@ TEST_CASE("hosts: under any pattern and placement, the vector passes a host's po
           const Instance instance(call, Pattern(arrivals), parameters);
           const auto programs = materialize(*find_algorithm(op, name), instance);
           CAPTURE(name_of(op), name, per_host, ranks, segments, root);
-          const Verdict verdict = verify(call, programs);
+          const ScheduleVerdict verdict = verify(call, programs);
           REQUIRE(verdict.what == "");
           REQUIRE(verdict.ok());
           std::vector<Elements> out(static_cast<std::size_t>(instance.hosts())), in = out;
@@ -529,7 +529,7 @@ TEST_CASE("hosts: two levels move each block once between hosts, in one message 
         const Instance instance(call, Pattern(arrivals), parameters);
         const auto programs = materialize(*find_algorithm(op, "two_level"), instance);
         CAPTURE(name_of(op), per_host, ranks, root);
-        const Verdict verdict = verify(call, programs);
+        const ScheduleVerdict verdict = verify(call, programs);
         REQUIRE(verdict.what == "");
         REQUIRE(verdict.ok());
         int messages = 0;

@@ -150,7 +150,7 @@ TEST_CASE("planning: earlier plans of a process change no schedule", "[planning]
         for (std::size_t i = 0; i < again.ops.size(); ++i)
           REQUIRE(describe(again.ops[i]) == describe(programs.back().ops[i]));
       }
-      const Verdict verdict = verify(call, programs);
+      const ScheduleVerdict verdict = verify(call, programs);
       CAPTURE(a.name, call.ranks, call.count, parameters.segments);
       REQUIRE(verdict.what == "");
       REQUIRE(verdict.ok());

@@ -32,7 +32,7 @@ TEST_CASE("verify: the catalogue claims rank order exactly where it holds", "[sc
       Parameters parameters;
       parameters.network.alpha_ns = 1e5;
       parameters.segments = 3;  // with a given number, no algorithm passes the call to another
-      const Verdict verdict =
+      const ScheduleVerdict verdict =
           verify(call, materialize(algorithm, Instance(call, *parse_arrivals(arrivals, 7), parameters)));
       ok = ok && verdict.ok();
       rank_order = rank_order && verdict.rank_order;

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+from open_mpi import ENVIRONMENT
+
 parser = argparse.ArgumentParser()
 for name in ("cli", "mpiexec", "root", "library", "build", "support", "allocations", "spy", "bin", "mpi"):
     parser.add_argument("--" + name, required=True)
@@ -20,8 +22,8 @@ folder = pathlib.Path(tempfile.mkdtemp(prefix="latecomer-test-"))
 failures = []
 patience = 1  # factor of time-outs
 open_mpi = ".openmpi" in pathlib.Path(a.mpiexec).name  # the library of the programs
-if open_mpi:  # tests may run as root, on fewer cores than ranks
-    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
+if open_mpi:
+    os.environ.update(ENVIRONMENT)
 launcher = [a.mpiexec] if open_mpi else []  # before a command that is no program of MPI itself
 RANK = "OMPI_COMM_WORLD_RANK" if open_mpi else "PMI_RANK"  # the launcher's variable
 

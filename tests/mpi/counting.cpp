@@ -8,6 +8,7 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -263,6 +264,31 @@ void exceptions() {
   MPI_Op_free(&op);
 }
 
+#ifndef OPEN_MPI  // which allows one buffer for both
+void throw_no_memory(MPI_Comm*, int*, ...) { throw std::bad_alloc(); }
+// All ranks get a call back, and the program catches what its error handler throws.
+void handler_throws() {
+  MPI_Comm comm;
+  MPI_Errhandler handler;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_create_errhandler(throw_no_memory, &handler);
+  MPI_Comm_set_errhandler(comm, handler);
+  for (int round = 0; round < 20; ++round) {
+    int both[2] = {1, 2};
+    bool caught = false;
+    try {
+      MPI_Allreduce(both, both, 2, MPI_INT, MPI_SUM, comm);
+    } catch (const std::bad_alloc&) {
+      caught = true;
+    }
+    CHECK(caught);
+    sums(comm, 3);
+  }
+  MPI_Errhandler_free(&handler);
+  MPI_Comm_free(&comm);
+}
+#endif
+
 }  // namespace
 
 #ifdef INJECTS
@@ -297,6 +323,9 @@ int main(int argc, char** argv) {
   else if (what == "jump") jump();
   else if (what == "jump_alone") jump_alone();
   else if (what == "exceptions") exceptions();
+#ifndef OPEN_MPI
+  else if (what == "handler_throws") handler_throws();
+#endif
 #ifdef INJECTS
   else if (what == "memory") memory(std::stoi(argv[2]));
 #endif

@@ -86,7 +86,7 @@ check(reports["without"]["wait_share"] > 0.1, "waiting is known all the same")
 # GPU memory: if MPI supports it on one rank, all ranks stay native, and one line says so.
 preload = f"{a.support}:{built('device_buffers')}"
 ring = {"mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}
-for name, query, rank, keys in (("gpu_first", "MPIX_GPU_query_support", 0, {}), ("gpu_last", "MPIX_Query_cuda_support", 2, {}), ("gpu_nowhere", "MPIX_GPU_query_support", 3, {}),
+for name, query, rank, keys in (("gpu_first", "MPIX_GPU_query_support", 0, {}), ("gpu_last", "MPIX_GPU_query_support", 2, {}), ("gpu_nowhere", "MPIX_GPU_query_support", 3, {}),
                                 ("gpu_unused", "MPIX_GPU_query_support", 1, {"device_buffers": "none"})):
     native = name in ("gpu_first", "gpu_last")
     done = run(*job(name, policy(name, **ring, **keys), "3", pathlib.Path(a.bin) / "patterns", "40", "100"), LD_PRELOAD=preload, GPU_QUERY=query, GPU_RANK=str(rank))

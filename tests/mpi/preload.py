@@ -18,8 +18,11 @@ completion = "wait waitall waitany waitsome test testall testany testsome start 
 others = {"MPI_Init", "MPI_Init_thread", "MPI_Query_thread", "MPI_Finalize", "MPI_Session_init", "MPI_Abort", "MPI_Comm_free", "MPI_Comm_disconnect", "ucp_worker_progress", "opal_progress", "opal_progress_register", "opal_progress_unregister", "MPI_Pcontrol", "latecomer_preloaded_version", "latecomer_preloaded_flush", "latecomer_preloaded_edge", "_ITM_registerTMCloneTable"}
 others |= {"MPI_" + name.capitalize() for name in completion}
 # The other blocking calls, whose time counts, and those that start a message. All but the uncounted ones also exist with MPI_Count.
-table = re.split("#define LATECOMER_(?:UNCOUNTED_CALLS|STARTS)", (pathlib.Path(a.root) / "shim/front/waiting_calls.def").read_text())
-counted, uncounted, starts = ({"MPI_" + name for name in re.findall(r"^  ROW\((\w+),", part, re.M)} for part in table)
+table = (pathlib.Path(a.root) / "shim/front/functions.def").read_text()
+sections = dict(re.findall(r"^\[(.*)\]\n((?:.+\n)*)", table, re.M))
+calls, starts = (dict(re.findall(r"^(MPI_\w+)(\(.*\))", rows, re.M)) for rows in (sections["messages"] + sections["files"], sections["starts"]))
+counted = {name for name in calls if "Count " in calls[name]}
+uncounted, starts = set(calls) - counted, set(starts)
 waiting = uncounted | {name + form for name in counted | starts for form in ("", "_c")}
 check(len(uncounted) > 10 and len(starts) > 9 and waiting <= in_mpi, f"MPICH has the blocking calls; missing: {sorted(waiting - in_mpi)}")
 others |= waiting

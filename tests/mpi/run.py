@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from open_mpi import ENVIRONMENT
+
 parser = argparse.ArgumentParser()
 for name in ("cli", "mpiexec", "root", "np", "policies", "support"):
     parser.add_argument("--" + name, required=True)
@@ -34,8 +36,8 @@ a = parser.parse_args()
 command = a.command[1:] if a.command[0] == "--" else a.command
 folder = pathlib.Path(tempfile.mkdtemp(prefix="latecomer-test-"))
 open_mpi = a.family == "openmpi"
-# Open MPI yields its cores by itself where ranks share them. Tests may run as root, on fewer cores than ranks.
-environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1") if open_mpi else dict(os.environ, LD_PRELOAD=a.support)
+# Open MPI yields its cores by itself where ranks share them.
+environment = {**os.environ, **(ENVIRONMENT if open_mpi else {"LD_PRELOAD": a.support})}
 
 
 def run(words, extra={}):

@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from common import a, folder, run
+from common import a, folder, open_mpi, run
 
 bin = pathlib.Path(a.bin)
 policies = {
@@ -100,6 +100,12 @@ def test_one_rank_alone_leaves_a_call_by_a_jump():
 def test_an_operator_throws():
     calls, by_ring = served(is_right("ring", "counting", "exceptions", ranks=2))
     assert calls == by_ring == 20 * 5
+
+
+@pytest.mark.skipif(open_mpi, reason="it allows one buffer for input and output")
+@pytest.mark.parametrize("policy", ["observe", "ring"])
+def test_an_error_handler_throws(policy):
+    is_right(policy, "counting", "handler_throws", ranks=2)
 
 
 @pytest.mark.parametrize("at", [0, 1, 3])

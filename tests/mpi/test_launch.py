@@ -4,6 +4,7 @@ ranks behind other commands, launchers that are not known, and Slurm's srun (whi
 import json
 import os
 import pathlib
+import shutil
 import stat
 
 import pytest
@@ -90,7 +91,15 @@ def test_a_program_that_needs_no_launcher():
 
 
 def test_both_programs_of_a_job_are_preloaded():
+    if run(LAUNCHER, "-n", 1, MEET, ":", "-n", 2, MEET).returncode != 0:
+        pytest.skip("the launcher natively starts no two programs")  # that of Open MPI 5.0.7 crashes
     assert observed("two", "--", "nice", LAUNCHER, "-n", 1, MEET, ":", "-n", 2, MEET) == (3, [])
+
+
+@pytest.mark.skipif(not open_mpi or not shutil.which("prterun"), reason="the launcher of Open MPI 5 and later")
+def test_prterun_and_its_options():
+    options = ("--personality", "ompi", "--display", "map", "--prtemca", "rmaps_verbose", "0", "-np", 2)
+    assert observed("prterun", "--", "prterun", *options, MEET) == (2, [])
 
 
 # Variables.
@@ -151,6 +160,13 @@ def test_the_family_of_an_unknown_library():
     assert observed("key", "--policy", json.dumps(policy), "--", LAUNCHER, "-n", 1, MEET, LD_PRELOAD=str(vendor)) == (1, [])
 
 
+@only_mpich
+@pytest.mark.parametrize("fault, says", [("size", "the sizes of predefined datatypes"), ("operator", "whether predefined operators commute"), ("count", "the count in MPI_Status")])
+def test_a_relative_with_another_interface_is_left_alone(fault, says):
+    ranks, warned = observed("relative " + fault, "--mpi", FAMILY, "--", LAUNCHER, "-n", 2, MEET, LD_PRELOAD=str(built("vendor_mpi")), VENDOR_FAULT=fault)
+    assert ranks is None and len(warned) == 1 and says in warned[0]
+
+
 @pytest.mark.parametrize("wrong, says", [(OTHER, "another binary interface"), ("mpitch", "expected mpich, openmpi or abi")])
 def test_a_wrong_family_changes_nothing(wrong, says):
     ranks, warned = observed("wrong " + wrong, "--", LAUNCHER, "-n", 1, MEET, LATECOMER_MPI=wrong)
@@ -163,6 +179,14 @@ def test_the_standard_abi_has_no_family():
         assert done.returncode == 2 and "no library for MPI's standard ABI" in done.stderr
     ranks, warned = observed("abi", "--", LAUNCHER, "-n", 1, MEET, LATECOMER_MPI="abi")
     assert ranks is None and len(warned) == 1 and "liblatecomer-abi.so cannot be used" in warned[0]
+
+
+@pytest.mark.parametrize("named", ["", FAMILY])
+@pytest.mark.parametrize("major, says", [("untold", "an untold version of the standard ABI"), ("1", "MPI's standard ABI, and liblatecomer-abi.so cannot be used"), ("2", "another version of the standard ABI")])
+def test_a_library_with_the_standard_abi_opens_no_other_family(major, says, named):
+    ranks, warned = observed(f"abi{major}{named}", "--", LAUNCHER, "-n", 1, MEET, LD_PRELOAD=str(built(f"mpi_abi_{major}")), LATECOMER_MPI=named)
+    assert ranks is None and says in warned[-1]
+    assert len(warned) == (2 if named and major == "1" else 1)
 
 
 def test_the_other_librarys_launcher_is_refused_behind_a_command():

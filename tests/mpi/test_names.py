@@ -76,8 +76,10 @@ def test_mpi4py_runs_and_is_seen():
 
 
 def test_error_on_an_intercommunicator_ends_the_program_as_without_latecomer():
-    """MPICH crashes in it if somebody has set the error handler of MPI_COMM_WORLD."""
+    """MPICH 4.0 crashes in it if somebody has set the error handler of MPI_COMM_WORLD, later versions crash in any case."""
     native = run(*natively(2, NAMES, "inter"))
+    if "Segmentation fault" in native.stderr + native.stdout:
+        pytest.skip("natively the program crashes")
     done, _ = observed("inter", NAMES, "inter", ranks=2, **({} if open_mpi else {"LD_PRELOAD": a.support}))
     assert native.returncode != 0 and ("invalid rank" in native.stderr.lower()) == ("invalid rank" in done.stderr.lower()), done.stderr
     assert "Segmentation fault" not in done.stderr + done.stdout

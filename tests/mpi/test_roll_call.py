@@ -23,9 +23,9 @@ from processes import children, end_tree
 process_manager = "Open MPI's mpiexec" if open_mpi else "MPICH's mpiexec"
 service = built("name_service")
 support = "" if open_mpi else f":{a.support}"
-# The ranks do not know how many are on their host, so they do not meet in shared memory (rooms.py).
-by_names = ["env", "-u", "MPI_LOCALNRANKS", "-u", "OMPI_COMM_WORLD_LOCAL_SIZE"]
-program = [*by_names, a.bin + "/breakers", "divergent"]
+# The ranks do not know how many are on their host, so each of them is a room of one (rooms.py).
+alone = ["env", "-u", "MPI_LOCALNRANKS", "-u", "OMPI_COMM_WORLD_LOCAL_SIZE"]
+program = [*alone, a.bin + "/breakers", "divergent"]
 without_preload = ["env", f"LD_PRELOAD={service}{support}", *program]
 both_sides_are_one_source = pytest.mark.skipif(open_mpi, reason="the source is the same for both libraries")
 soon = 2 * patience  # seconds that ranks wait for one that does not come
@@ -153,6 +153,12 @@ def test_rank_that_is_late_or_cannot_be_seen_is_a_matter_of_time(how, tmp_path):
     late = "rank 1 is not preloaded with this build of latecomer, or it answers more than 1 s late (policy key roll_call_timeout_s)"
     output = tmp_path / "alone.json"
     assert_each_alone(run_alone(output, how), output, late, f"or the name service of {process_manager} does not show it")
+
+
+def test_job_ends_if_the_name_service_ends_before_the_verdict(tmp_path):
+    """Rank 0 cannot tell the others, which wait for it."""
+    done = run_alone(tmp_path / "ends.json", "ends", seconds=10)
+    assert done.returncode != 0 and "the name service fails in the roll call" in done.stderr, (done.returncode, done.stderr)
 
 
 @pytest.mark.parametrize("how", ["forgets", *(pytest.param(how, marks=pytest.mark.long) for how in ("invents", "empties")), "refuses", "deafens", "swallows"])

@@ -15,6 +15,7 @@ from common import a, check, finish, folder, run
 
 binaries = pathlib.Path(a.bin)
 launcher = pathlib.Path(a.mpiexec).name
+PLUGINS = ["ompio", *sorted(set(re.findall(r"romio\d+", run("ompi_info").stdout)))]  # for files; Debian's Open MPI 6 has the first alone
 
 
 def observed(name, *words, options=(), **extra):
@@ -29,7 +30,7 @@ def warned(done):
 
 # The launcher is that of the program's library, and words for the other library's are refused with the right ones.
 done, profile = observed("work", "-n", 4, binaries / "causes", "work", 2, 100, 6)
-check(done.returncode == 0 and profile and profile["job"]["ranks"] == 4 and "Open MPI v4" in profile["job"]["mpi_library"], f"-n 4 PROGRAM: {done.returncode} {done.stderr[-400:]}")
+check(done.returncode == 0 and profile and profile["job"]["ranks"] == 4 and "Open MPI v" in profile["job"]["mpi_library"], f"-n 4 PROGRAM: {done.returncode} {done.stderr[-400:]}")
 check(not warned(done), f"no warning: {warned(done)}")
 said = json.loads(run(a.cli, "report", "--json", folder / "work.json").stdout)["verdict"]
 check(any("of that is for rank 2." in s for s in said) and any(re.search("Rank 2 computes|is that it computes", s) for s in said), f"the verdict: {said}")
@@ -49,7 +50,7 @@ for program, wrong, right in ((binaries / "causes", "mpiexec.mpich", "Open MPI")
     done, profile = observed("singles", wrong, "-n", 3, script)
     check(len(warned(done)) == 1 and "started 3 processes" in warned(done)[0] and f"with {right}'s launcher" in warned(done)[0], f"{right} in a script, {wrong}: {warned(done)} {done.stderr[-400:]}")
 info = run(a.cli, "info", binaries / "causes")
-check(info.returncode == 0 and "Open MPI v4" in info.stdout and "liblatecomer-openmpi.so" in info.stdout and launcher in info.stdout, f"info: {info.stdout}")
+check(info.returncode == 0 and "Open MPI v" in info.stdout and "liblatecomer-openmpi.so" in info.stdout and launcher in info.stdout, f"info: {info.stdout}")
 check(run(a.cli, "info", mpich).stdout.count("liblatecomer-mpich.so") == 1 and run(a.cli, "info", "/bin/ls").returncode == 1, "info: MPICH, and no MPI")
 
 # The front finds the family beside the file behind a link. Without the family, one line says so and the program runs.
@@ -63,7 +64,7 @@ for name, lines in (("link.so", 0), ("liblatecomer.so", 1)):
     check(lines == 0 or "liblatecomer-openmpi.so cannot be used" in warned(done)[0], f"{name}: {warned(done)}")
 
 # Each plugin for files calls MPI's collectives. Only those of the program count, and the ranks agree on their numbers.
-for plugin in ("ompio", "romio321"):
+for plugin in PLUGINS:
     done, profile = observed(plugin, "-n", 3, "--mca", "io", plugin, binaries / "files", folder / "written", LATECOMER_CHECK="1")
     calls = {s["op"]: s["calls"] for s in profile["sites"]} if profile else None
     check(done.returncode == 0 and "right" in done.stdout and calls == {"allreduce": 5, "barrier": 5}, f"{plugin}: {calls} {done.stderr[-300:]}")
@@ -72,7 +73,7 @@ for plugin in ("ompio", "romio321"):
 # The engine's thread leaves the program's non-blocking file operations alone: Open MPI polls them without a lock, and 300 gathers with 20 writes each crashed.
 policy = folder / "background.json"
 policy.write_text(json.dumps({"version": 1, "mode": "apply", "background": {"enabled": True}, "rules": [{"match": {"op": "gather"}, "use": "bsbn"}]}))
-for plugin in ("ompio", "romio321"):
+for plugin in PLUGINS:
     done, profile = observed(f"background_{plugin}", "-n", 2, "--mca", "io", plugin, binaries / "files", folder / "written", "nonblocking", options=("--policy", policy))
     ran = {name: d["calls"] for s in profile["sites"] if s["op"] == "gather" for name, d in s["dispatch"].items()} if profile else None
     check(done.returncode == 0 and "right" in done.stdout and ran == {"bsbn": 300}, f"non-blocking writes beside the engine, {plugin}: {done.returncode} {ran} {done.stderr[-300:]}")

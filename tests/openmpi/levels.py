@@ -9,6 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mpi"))
 from common import a, built, check, finish, folder, run
 
 binaries = pathlib.Path(a.bin)
+PLUGINS = ["ompio", *sorted(set(re.findall(r"romio\d+", run("ompi_info").stdout)))]  # for files; Debian's Open MPI 6 has the first alone
 tool = built("other_tool")
 ring = folder / "ring.json"
 ring.write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}))
@@ -62,7 +63,7 @@ ways = [[binaries / "sums", folder / "written"], [binaries / "sums", folder / "w
 ways += [[binaries / f"fortran_{b}", folder / "written"] for b in ("mpi", "mpif", "f08") if (binaries / f"fortran_{b}").exists()]
 for first in range(len(ways)):
     order = ways[first:] + ways[:first]  # each way is rank 0, the leader, once
-    plugin = ("ompio", "romio321")[first % 2]
+    plugin = PLUGINS[first % len(PLUGINS)]
     for policy in (None, ring) if first < 2 else (ring,):
         title = f"mixed{first}-{'ring' if policy else 'observed'}"
         words = [word for way in order for word in (":", "-n", 1, *way)][1:]

@@ -9,7 +9,7 @@
 
 #include "profiles/analysis/messages.hpp"
 
-using namespace latecomer::analysis;
+using namespace latecomer::profiles::analysis;
 
 namespace {
 
@@ -33,7 +33,7 @@ RankRow row(long rank, double computing, double messages, double blocked, const 
 }
 
 /// 10 calls on all ranks. `after_last`: per call.
-struct Made : Calls {
+struct Made : CallFigures {
   explicit Made(std::vector<RankRow> rows, double after_last = 0) {
     ranks = std::move(rows);
     comm_size = static_cast<double>(ranks.size());
@@ -136,7 +136,7 @@ TEST_CASE("blame: a rank that computes more keeps the blame, and an earlier coll
 }
 
 TEST_CASE("blame: own threads take the rank's core only where the process has no other", "[blame]") {
-  Intervals r = row(0, 200, 0, 0, {}, 0, 0).before;
+  IntervalFigures r = row(0, 200, 0, 0, {}, 0, 0).before;
   r.wall = 400;
   r.runnable = 200;
   r.threads = 200;
@@ -148,8 +148,8 @@ TEST_CASE("blame: own threads take the rank's core only where the process has no
 }
 
 TEST_CASE("intervals: the mean over both, with the ranks that either waited for", "[figures]") {
-  Intervals a = row(0, 100, 300, 0, {{1, 300}}, 0, 0).before;
-  Intervals b = row(0, 400, 30, 0, {{2, 30}}, 0, 0).before;
+  IntervalFigures a = row(0, 100, 300, 0, {{1, 300}}, 0, 0).before;
+  IntervalFigures b = row(0, 400, 30, 0, {{2, 30}}, 0, 0).before;
   b.samples = b.stand_for = 20;
   a.add(b);
   CHECK(a.samples == 30);
@@ -171,8 +171,8 @@ TEST_CASE("came last: shares are of the calls, and ties leave a rest", "[figures
 
 namespace {
 
-std::vector<Process> processes_of(std::size_t ranks) {
-  std::vector<Process> out;
+std::vector<ProcessFigures> processes_of(std::size_t ranks) {
+  std::vector<ProcessFigures> out;
   for (std::size_t r = 0; r < ranks; ++r)
     out.push_back({static_cast<long>(r), r < ranks / 2 ? "a" : "b", 12'000, {.computing = 2000}});
   return out;
@@ -194,7 +194,7 @@ TEST_CASE("lateness is against all other ranks, and sums are kept by rank and by
   analysis.add(site, site.baseline());
   analysis.finish(processes_of(1000), 1000);
   REQUIRE(analysis.ranks().size() == 1000);
-  const Rank &early = analysis.ranks()[0], &late = analysis.ranks()[999];
+  const RankFigures &early = analysis.ranks()[0], &late = analysis.ranks()[999];
   CHECK(*early.late == Approx(-200 * 8.0 / 999));
   CHECK(*late.late == Approx(8 - 199 * 8.0 / 999));
   CHECK(early.waited == Approx(160));
@@ -218,7 +218,7 @@ TEST_CASE("rows of several ranks keep their lateness, causes and host", "[analys
   analysis.add(site, site.baseline());
   analysis.finish(processes_of(10), 10);
   REQUIRE(analysis.ranks().size() == 5);
-  const Rank& late = analysis.ranks()[4];
+  const RankFigures& late = analysis.ranks()[4];
   CHECK((late.first == 8 && late.ranks == 2 && late.name() == "8-9" && late.host == "b"));
   CHECK(*late.late == Approx(700));
   CHECK(late.last == 10);
@@ -234,14 +234,14 @@ TEST_CASE("sums of single ranks replace those of rows of several ranks, whose ca
   site.comm_size = 10;
   Analysis analysis;
   analysis.add(site, site.baseline());
-  std::vector<RankSums> sums;
+  std::vector<RankTotals> sums;
   for (long r = 0; r < 10; ++r)
     sums.push_back({r, 10, r == 9 ? 10.0 : 0, r == 9 ? 1400.0 : -50, r == 9 ? 0.0 : 20, r == 9 ? 5600.0 : 0});
   sums.push_back({10, 1, 1, 1, 1, 1});  // of no rank of the job
   analysis.finish(processes_of(10), 10, sums);
   REQUIRE(analysis.ranks().size() == 10);
   CHECK((analysis.ranks_per_row() == 2 && analysis.ranks_per_sum() == 1));
-  const Rank &early = analysis.ranks()[8], &late = analysis.ranks()[9];
+  const RankFigures &early = analysis.ranks()[8], &late = analysis.ranks()[9];
   CHECK((late.name() == "9" && late.ranks == 1 && late.wall == Approx(analysis.ranks()[0].wall)));
   CHECK((late.last == 10 && *late.late == 1400 && late.awaited == 5600 && late.waited == 0 && late.calls == 10));
   CHECK((early.last == 0 && *early.late == -50 && early.awaited == 0 && early.waited == 20));
@@ -272,7 +272,7 @@ TEST_CASE("efficiencies: the parts of a chain and of a transfer", "[efficiency]"
   // call.
   const Made site = chain_of_three(100);
   const double messages[] = {0, 0, 8000, 8000, 0}, blocked_ns[] = {0, 8000, 0, 0, 0};
-  std::vector<Process> processes;
+  std::vector<ProcessFigures> processes;
   for (std::size_t r = 0; r < 5; ++r)
     processes.push_back({static_cast<long>(r),
                          r < 3 ? "a" : "b",
@@ -297,9 +297,9 @@ TEST_CASE("efficiencies: the parts of a chain and of a transfer", "[efficiency]"
 
 TEST_CASE("a chain of messages leads to the rank that does something else", "[analysis]") {
   // Rank 1 computes. Rank 2 waits for it, rank 3 for rank 2, and rank 0 completes messages of ranks 3 and 1 at once.
-  std::vector<Rank> ranks(4);
+  std::vector<RankFigures> ranks(4);
   for (long r = 0; r < 4; ++r) {
-    Rank& rank = ranks[static_cast<std::size_t>(r)];
+    RankFigures& rank = ranks[static_cast<std::size_t>(r)];
     rank.first = r;
     rank.ranks = 1;
     rank.wall = 1000;
@@ -314,7 +314,7 @@ TEST_CASE("a chain of messages leads to the rank that does something else", "[an
   ranks[3].peers = {{2, 650}};
   const auto numbers = [](const MessageChain& chain) {
     std::vector<long> out;
-    for (const Rank* rank : chain.ranks) out.push_back(rank->first);
+    for (const RankFigures* rank : chain.ranks) out.push_back(rank->first);
     return out;
   };
   auto chain = follow_messages(ranks);
@@ -358,17 +358,17 @@ TEST_CASE("a chain of messages leads to the rank that does something else", "[an
   ranks[3].peers.assign(8, {2, 400});
   ranks[3].peers.resize(8);
   CHECK(numbers(*follow_messages(ranks)) == std::vector<long>{3});
-  for (Rank& rank : ranks) rank.times.messages = 0;
+  for (RankFigures& rank : ranks) rank.times.messages = 0;
   CHECK_FALSE(follow_messages(ranks));
 }
 
 TEST_CASE("samples count as the intervals that they stand for", "[analysis]") {
   // Rank 1: one interval in a hundred is long, and all long ones are sampled. Of the others, one in a hundred is.
-  Intervals all;
+  IntervalFigures all;
   all.samples = 2;
   all.stand_for = 2;
   all.wall = all.computing = 1000;
-  Intervals others;
+  IntervalFigures others;
   others.samples = 2;
   others.stand_for = 198;
   others.wall = others.computing = 10;

@@ -173,19 +173,19 @@ class Ranks {
         : all(all_), rank(r), node(77, r, size, std::move(place), false) {
       book.job_of(size);
     }
-    bool send(Rank to, std::span<const char> message) override {
+    bool send_message(Rank to, std::span<const char> message) override {
       if (memory_left >= 0 && all.random_.below(400) == 0) throw std::bad_alloc();
       const WithMemory with_memory;
       all.most_in_flight = std::max(all.most_in_flight, ++all.in_flight);
       all.messages[{rank, to}].emplace_back(message.begin(), message.end());
       return true;
     }
-    CallSums own(const CallRecord& record, const CallFacts& facts, std::uint32_t stands_for) override {
+    CallSums apply_facts(const CallRecord& record, const CallFacts& facts, std::uint32_t stands_for) override {
       const WithMemory with_memory;
       return book.add_own(record, facts, rank, rank, node.size(), stands_for);
     }
-    void whole(std::uint64_t n, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
-               std::uint32_t stands_for) override {
+    void take_call(std::uint64_t n, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
+                   std::uint32_t stands_for) override {
       const WithMemory with_memory;
       all.in_order = all.in_order && n >= all.next;
       all.next = n + 1;
@@ -197,13 +197,13 @@ class Ranks {
       book.add_scan(call, members, sampled.arrivals, stands_for);
       if (core::is_irregular(call.op)) all.blocks_fit = all.blocks_fit && sampled.blocks.size() == all.world_.size();
     }
-    void summed(const CallDigest& call, const CallFacts& facts, const CallSums& sums) override {
+    void take_sums(const CallDigest& call, const CallFacts& facts, const CallSums& sums) override {
       const WithMemory with_memory;
       book.add_awaited(call, {all.world_, book.groups.of(all.world_)}, facts, sums);
     }
-    void missing(std::uint64_t calls) override { all.missing += calls; }
-    void different(std::uint64_t, const CallDigest&) override { ++all.different; }
-    void waited(Nanoseconds sum) override { all.waited += sum; }
+    void count_missing(std::uint64_t calls) override { all.missing += calls; }
+    void report_difference(std::uint64_t, const CallDigest&) override { ++all.different; }
+    void add_wait(Nanoseconds sum) override { all.waited += sum; }
 
     Ranks& all;
     Rank rank;
@@ -224,7 +224,7 @@ class Ranks {
       if (at->second.empty()) messages.erase(at);
       if (lose_ != 0 && random_.below(lose_) == 0) continue;
       bool sound = true;
-      step([&] { sound = ranks_[to]->node.take(message, *ranks_[to]); });
+      step([&] { sound = ranks_[to]->node.take_message(message, *ranks_[to]); });
       REQUIRE(sound);
     }
     return true;
@@ -273,7 +273,7 @@ Records log_of(const std::vector<Records>& calls, std::size_t from, std::size_t 
 /// Delivers everything, as at the end of a job.
 void settle(Ranks& ranks) {
   for (bool more = true; more;) {
-    for (std::size_t r = 0; r < ranks.size(); ++r) ranks.step([&] { ranks[r].node.flush(ranks[r]); });
+    for (std::size_t r = 0; r < ranks.size(); ++r) ranks.step([&] { ranks[r].node.flush_parts(ranks[r]); });
     more = ranks.deliver(1);
     ranks.deliver(1'000'000);
   }
@@ -503,7 +503,7 @@ TEST_CASE("digest: nodes whose communicator has ended come to rest by themselves
       for (std::size_t e = 0; e + 1 < program.ends.size(); ++e)
         ranks[r].node.end_epoch(program.ends[e], log_of(program.calls, program.ends[e], program.ends[e + 1], r), 0, 0,
                                 ranks[r]);
-      ranks[r].node.end(ranks[r]);
+      ranks[r].node.end_calls(ranks[r]);
     }
     while (ranks.deliver(1'000)) {
     }
@@ -523,7 +523,7 @@ TEST_CASE("digest: children that have ended without their logs stop no epoch", "
   end_epoch(0);
   ranks[0].node.end_children(ranks[0]);
   end_epoch(1);
-  ranks[0].node.end(ranks[0]);
+  ranks[0].node.end_calls(ranks[0]);
   REQUIRE(ranks[0].node.idle());
   REQUIRE(ranks.missing == program.ends[2]);
 }
@@ -567,10 +567,10 @@ TEST_CASE("digest: damaged messages are refused", "[digest]") {
     std::vector<char> message = queue.front();
     for (const std::size_t length : {std::size_t{3}, std::size_t{20}, message.size() - 1}) {
       const std::vector<char> shorter(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(length));
-      refused += !to.node.take(shorter, to);
+      refused += !to.node.take_message(shorter, to);
     }
     message[0] = static_cast<char>(message[0] + 1);
-    refused += !to.node.take(message, to);
+    refused += !to.node.take_message(message, to);
   }
   CHECK(refused == 4 * ranks.messages.size());
 }

@@ -92,13 +92,13 @@ int main(int argc, char** argv) {
       below = std::max(below, record.arrival);
       core::Nanoseconds after = last;
       switch (profiles::waiting_in(kind.op)) {
-        case profiles::Waiting::root_for_last:
+        case profiles::WaitRule::root_for_last:
           after = static_cast<core::Rank>(i) == kind.root ? last : record.arrival;
           break;
-        case profiles::Waiting::others_for_root:
+        case profiles::WaitRule::others_for_root:
           after = std::max(record.arrival, records[static_cast<std::size_t>(kind.root)].arrival);
           break;
-        case profiles::Waiting::for_lower_ranks:
+        case profiles::WaitRule::for_lower_ranks:
           after = below;
           break;
         default:

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "shim/tags.hpp"
+
 namespace {
 
 enum Kind { kNone, kMpi, kMemory };
@@ -22,11 +24,11 @@ bool fails(Kind of) {
   return true;
 }
 
-/// The messages that agree on the adaptive tree are no part of a schedule. Logs and plans, with channels from 4,000 on
-/// (shim/tags.hpp), take the functions with counts of type int, which are those of schedules, too, before MPI 4.
+/// The messages that agree on the adaptive tree are no part of a schedule. Latecomer's other messages take the
+/// functions with counts of type int, which are those of schedules, too, before MPI 4.
 bool of_schedule(int tag) {
-  const int channel = tag % 4096;
-  return channel != 4010 && (MPI_VERSION >= 4 || channel < 4000);
+  const int channel = tag % latecomer::shim::kTagsPerContext;
+  return channel != latecomer::shim::kTreeChannel && (MPI_VERSION >= 4 || channel < latecomer::core::kChannels);
 }
 
 template <typename Function>

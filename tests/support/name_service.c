@@ -2,12 +2,15 @@
 // A process manager whose name service misbehaves as NAME_SERVICE says: it `forgets` what is published, `invents`
 // answers to unknown names, `refuses` to publish, or `empties` all answers. It `deafens` rank 2, so that it finds no
 // name, or `swallows` the names of rank 1. It `delays` the first answer of rank 1 by 3 s, and `counts` the requests of
-// each rank in a file of the folder NAME_SERVICE_COUNTS. Otherwise it is right. A rank with NAME_SERVICE_LATE comes to
-// the roll call so many seconds late.
+// each rank in a file of the folder NAME_SERVICE_COUNTS, or `ends` before the verdict. Otherwise it is right. A rank
+// with NAME_SERVICE_LATE comes to the roll call so many seconds late. NAME_SERVICE_ROOM: shared memory is `full`, or
+// the rank's room is `closed`.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +22,7 @@ static int is(const char* kind) {
   const char* wanted = getenv("NAME_SERVICE");
   return wanted && strcmp(wanted, kind) == 0;
 }
-static int passes_on(void) { return is("delays") || is("deafens") || is("swallows") || is("counts"); }
+static int passes_on(void) { return is("delays") || is("deafens") || is("swallows") || is("counts") || is("ends"); }
 static int rank(void) {
   const char* text = getenv("PMI_RANK");
   if (!text) text = getenv("OMPI_COMM_WORLD_RANK");
@@ -46,9 +49,23 @@ int PMPI_Comm_get_parent(MPI_Comm* parent) {
   return ((int (*)(MPI_Comm*))dlsym(RTLD_NEXT, "PMPI_Comm_get_parent"))(parent);
 }
 
+int open(const char* path, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  const char* room = getenv("NAME_SERVICE_ROOM");
+  if (room && strstr(path, "/latecomer-room-") && (flags & O_CREAT || strcmp(room, "closed") == 0)) {
+    errno = flags & O_CREAT ? ENOSPC : EACCES;
+    return -1;
+  }
+  return ((int (*)(const char*, int, ...))dlsym(RTLD_NEXT, "open"))(path, flags, mode);
+}
+
 int PMPI_Publish_name(const char* name, MPI_Info info, const char* port) {
   count();
   if (is("delays") && strstr(name, "-here-1")) sleep(3);
+  if (is("ends") && strstr(name, "-verdict-")) return MPI_ERR_SERVICE;
   if (passes_on() && !(is("swallows") && rank() == 1))
     return ((Call)dlsym(RTLD_NEXT, "PMPI_Publish_name"))(name, info, port);
   return is("refuses") ? MPI_ERR_SERVICE : MPI_SUCCESS;

@@ -34,7 +34,7 @@ std::vector<int> rows_of(const Instance& in) {
   const auto turn = [early](int x) { return (x % early + early) % early; };
   for (int q = 0; q < early - 1; ++q)
     for (int p = 0; p < early; ++p) add(q, p, turn(p + 1), turn(p - 1 - q), kShare);
-  // [segment][place]: who has the finished segment.
+  // [segment][place]: whether the place has the finished segment.
   std::vector<std::vector<char>> has(static_cast<std::size_t>(early), std::vector<char>(in.order.size(), 0));
   std::vector<int> copies(static_cast<std::size_t>(early), 0), live;
   for (int t = 0; t < early || !live.empty(); ++t) {

@@ -56,7 +56,7 @@ std::string plan_everywhere(const Problem& problem, const EmitExchange& emit) {
   return "";
 }
 
-void sort(std::vector<Message>& messages) {
+void sort_messages(std::vector<Message>& messages) {
   std::sort(messages.begin(), messages.end(),
             [](const Message& x, const Message& y) { return std::tie(x.round, x.dst) < std::tie(y.round, y.dst); });
 }

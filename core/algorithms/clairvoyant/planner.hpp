@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Clairvoyant planner: who sends which segment to whom in which round, when arrival times are known beforehand.
+// The Clairvoyant planner: the sender, the receiver and the segment of each message by round, for known arrival times.
 // Deterministic to the last tie. Source: Marendic et al. 2016 as corrected by Proficz and Ocetkiewicz 2021, sections 4
 // and 5. The folder generators/ has the publication's own generators of the same plan.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace latecomer::core::clairvoyant {
 
-/// What a plan is made for. Times are integers, so that ties never depend on rounding.
+/// The input of a plan. Times are integers, so that ties never depend on rounding.
 struct Problem {
   int segments = 1;
   Rank root = 0;
@@ -40,20 +40,20 @@ using Emit = std::function<void(std::span<const Message>)>;
 using Generate = void(const Problem& problem, const Emit& emit);
 /// The generator of production: bit rows beside bit columns, 2 bits per (process, segment).
 Generate plan_rows;
-/// Generates the plan of a problem in range. "", or what is out of range.
+/// Generates the plan of a problem in range. "", or the value that is out of range.
 std::string plan(const Problem& problem, const Emit& emit, Generate& generate = plan_rows);
-/// The same as a list.
+/// The plan as a list.
 Result<std::vector<Message>> plan(const Problem& problem, Generate& generate = plan_rows);
 
-/// By round, then destination.
-void sort(std::vector<Message>& messages);
+/// Sorts by round, then by destination.
+void sort_messages(std::vector<Message>& messages);
 
 /// The plan of an allreduce, which the paper leaves as future work. Partial results are combined by the rules of the
 /// reduce without a sink. Finished segments use the rest of each round. `problem.root` has no effect.
-struct Exchange : Message {
+struct PairExchange : Message {
   bool finished = false;  ///< a finished segment, to be stored; otherwise a partial result, to be added
 };
-using EmitExchange = std::function<void(const Exchange&)>;
+using EmitExchange = std::function<void(const PairExchange&)>;
 std::string plan_everywhere(const Problem& problem, const EmitExchange& emit);
 
 }  // namespace latecomer::core::clairvoyant

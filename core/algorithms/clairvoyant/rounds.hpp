@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The course of rounds that the fast generators share: who takes part in each, and which rounds are skipped. Instead of
-// a priority queue, the group of the next round is a merge of the old one with those still to arrive (Proficz and
+// The course of rounds that the fast generators share: the ranks of each round, and the rounds that are skipped.
+// Instead of a priority queue, the group of the next round is a merge of the old one with the newcomers (Proficz and
 // Ocetkiewicz 2021, section 5.2).
 #pragma once
 
@@ -15,11 +15,11 @@ namespace latecomer::core::clairvoyant {
 
 class Rounds {
  public:
-  /// Availability is base + round * round_ns: it grows alike for all, so the order of those who are here never changes.
-  struct Member {
+  /// Availability is base + round * round_ns: it grows alike for all, so the order of the present ranks never changes.
+  struct RoundMember {
     Nanoseconds base;
     Rank rank;
-    bool operator<(const Member& o) const { return base != o.base ? base < o.base : rank < o.rank; }
+    bool operator<(const RoundMember& o) const { return base != o.base ? base < o.base : rank < o.rank; }
   };
 
   explicit Rounds(const Problem& problem) : problem_(problem), awaited_(problem.arrivals.size()) {
@@ -30,25 +30,25 @@ class Rounds {
     ranks_.reserve(awaited_.size());
   }
 
-  /// Those who take part no more.
+  /// Drops the ranks that take part no more.
   template <typename Leave>
   void drop(Leave leave) {
-    std::erase_if(group_, [&](const Member& m) { return leave(m.rank); });
+    std::erase_if(group_, [&](const RoundMember& m) { return leave(m.rank); });
   }
-  /// Goes to the next round. `idle`: nothing happened in the last round, so nothing will before somebody arrives.
-  /// False: nobody is left.
+  /// Goes to the next round. `idle`: the last round had no message, so no round has one before another rank arrives.
+  /// False: no rank is left.
   bool next(bool idle) {
     if (begun_) ++round_;
     begun_ = true;
     if (group_.empty() && next_ == awaited_.size()) return false;
-    // A group of one has nobody to talk to.
+    // A group of one rank sends no messages.
     if ((idle || group_.size() == 1) && next_ < awaited_.size() && !group_.empty())
       round_ = std::max(round_, (arrival(awaited_[next_]) - group_.front().base) / problem_.round_ns);
     merge();
     return true;
   }
   std::int64_t round() const { return round_; }
-  /// Those who take part in this round: by availability, ties by rank.
+  /// The ranks of this round: by availability, ties by rank.
   std::span<const Rank> group() const { return ranks_; }
 
  private:
@@ -68,13 +68,13 @@ class Rounds {
     }
     if (newcomers_.empty() && group_.size() == ranks_.size()) return;
     ranks_.clear();
-    for (const Member& m : group_) ranks_.push_back(m.rank);
+    for (const RoundMember& m : group_) ranks_.push_back(m.rank);
   }
 
   const Problem& problem_;
   std::vector<Rank> awaited_;  // by arrival, ties by rank
-  std::size_t next_ = 0;       // the first who has not come
-  std::vector<Member> group_, newcomers_;
+  std::size_t next_ = 0;       // the first rank that has not arrived
+  std::vector<RoundMember> group_, newcomers_;
   std::vector<Rank> ranks_;  // of the group
   std::int64_t round_ = 0;
   bool begun_ = false;
@@ -92,7 +92,7 @@ class Places {
   }
   int of(Rank r) const { return place_[static_cast<std::size_t>(r)]; }
   Rank rank_at(int place) const { return rank_[static_cast<std::size_t>(place)]; }
-  /// The place counted on where it lies before the head's, so that it tells the order in the group.
+  /// The distance in the order of the group: places before the head's come after the last place.
   int from(int head, Rank r) const { return of(r) < head ? of(r) + static_cast<int>(rank_.size()) : of(r); }
 
  private:
@@ -106,11 +106,11 @@ struct Found {
   int segment = -1;
 };
 
-/// Runs the rounds of a reduce over `table`, which knows who holds what:
+/// Runs the rounds of a reduce over `table`, which knows the segments of each rank:
 ///   begin_round(group)        all of the group may send again
 ///   find(p, sink) -> Found    the smallest segment that p may receive and its first sender; src -1: none
 ///   move(src, dst, segment)   src has sent for this round, dst's share waits for its end; whether dst held the segment
-///   end_round()               what was received counts as held
+///   end_round()               received segments count as held
 ///   holds(rank) -> int        segments held by the rank
 template <typename Table>
 inline void run_reduce(const Problem& problem, Table& table, const Emit& emit) {

@@ -53,7 +53,7 @@ class BitRows {
   std::vector<Word> words_;
 };
 
-/// The table of generator `rows`; also what the plan of an allreduce is made with. Processes are known by their places.
+/// The table of generator `rows`, which makes the plan of an allreduce, too. Processes are known by their places.
 class Rows {
  public:
   explicit Rows(const Problem& problem)
@@ -130,8 +130,8 @@ class Rows {
   }
   int holds(Rank r) const { return count_[static_cast<std::size_t>(place(r))]; }
 
-  // What the plan of an allreduce needs beside these:
-  /// What is held of a segment is no share any more.
+  // Only the plan of an allreduce needs the following functions.
+  /// The part of a segment that the rank holds is no share any more.
   void retire(Rank r, int j) { clear(place(r), j); }
   bool may_send(Rank r) const { return (senders_[word(place(r))] & bit(place(r))) != 0; }
   void sent(Rank r) {
@@ -214,7 +214,7 @@ class Rows {
   // holds has no sender. A segment without a sender is left out until the round ends.
   std::vector<Word> here_, shared_, found_here_, found_shared_;
   std::vector<int> members_;   // of the group, that hold the segment
-  std::vector<Word> senders_;  // [place] who may still send
+  std::vector<Word> senders_;  // [place], the processes that may still send
   std::size_t words_;          // of a row that are in use
   std::vector<int> count_;
   std::vector<char> joined_;

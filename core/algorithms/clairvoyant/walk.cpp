@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One rank's part of a plan, as operations. Rounds order nothing but the lockstep: what a rank holds of a segment says
-// what has to come before what.
+// One rank's part of a plan, as operations. Rounds order the operations in lockstep only. Otherwise the state of each
+// segment on the rank gives the order.
 #include "core/algorithms/clairvoyant/walk.hpp"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::vector<int> rows_of(const Instance& in, int segments) {
     out.insert(out.end(), {static_cast<int>(std::min<std::int64_t>(m.round, INT32_MAX)), m.src, m.dst, m.segment,
                            finished ? kFinished : kShare});
   };
-  if (reduces_to_all(in.call.op)) plan_everywhere(problem, [&](const Exchange& m) { add(m, m.finished); });
+  if (reduces_to_all(in.call.op)) plan_everywhere(problem, [&](const PairExchange& m) { add(m, m.finished); });
   else
     plan(problem, [&](std::span<const Message> round) {
       for (const Message& m : round) add(m, false);
@@ -80,12 +80,12 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
   const auto part = [&](int j) { return part_of(call.count, segments, j); };
   const Elements largest = largest_part(call.count, segments), slots_at = keeps ? 0 : call.count;
 
-  /// What this rank holds of a segment, and the operations to wait for.
+  /// The state of a segment on this rank, and the operations to wait for.
   enum class Share : char { own, sum, gone };
   struct Held {
     Share share;
     OpId ready = kNoOp;  // produced the sum
-    OpId sent = kNoOp;   // the last that read it; what is overwritten later was sent once only
+    OpId sent = kNoOp;   // the last operation that read the sum; a sum that is overwritten later was sent once only
   };
   std::vector<Held> held(static_cast<std::size_t>(segments), Held{own_in_output(call, me) ? Share::sum : Share::own});
   const auto sum_of = [&](Part p) { return keeps ? output(p) : Slice{Buffer::scratch, p.offset, p.count}; };
@@ -113,7 +113,7 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
     const bool both = table[row + kKind] == kBoth;
     for (int way = 0; way < (both ? 2 : 1); ++way) {
       if (both ? way == 0 : src == me) {
-        // Both operations of a round on one segment cannot be: what is received in it is not sent in it.
+        // A rank never receives and sends the same segment in one round.
         const Slice what = h.share == Share::own ? own(call, me, p) : sum_of(p);
         if (what.buffer == Buffer::scratch) co_yield ScratchNeed{slots_at};
         last_sent = h.sent = co_yield paced(send(src == me ? dst : src, what, j % kChannels)).after(h.ready, last_sent);
@@ -135,7 +135,7 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
         landings.push(h.ready);
       } else {
         co_yield ScratchNeed{slots_at};
-        // Over what was sent away, or where nothing of worth lies yet.
+        // The memory holds a sum that was sent away, or no sum yet.
         h.ready = last_received = co_yield paced(recv(from, sum_of(p), j % kChannels))
                                       .after(last_received, h.share == Share::own ? kNoOp : h.sent);
         if (h.share == Share::own)

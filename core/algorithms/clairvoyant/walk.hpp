@@ -11,9 +11,9 @@ namespace latecomer::core::clairvoyant {
 /// Segments where the caller leaves the number open: the best for a pipeline of log2 P + S steps of one segment.
 int segments_for(const Call& call, const Network& network);
 
-/// Rows of a plan, in an order in which every rank can do its own.
+/// Rows of a plan, in an order in which every rank can take its own steps.
 enum Column { kRound, kSrc, kDst, kSegment, kKind, kColumns };
-/// A share: the sender gives away what it has of the sum. Finished: a copy of the result. Both: the two ranks exchange
+/// A share: the sender gives away its part of the sum. Finished: a copy of the result. Both: the two ranks exchange
 /// their shares in this round, and both add.
 enum Kind { kShare, kFinished, kBoth };
 /// The schedule of rank `me` from such rows, which must outlive it.

@@ -23,7 +23,7 @@ class Heaps {
         present_(key_.size(), 0) {}
 
   void begin_round(std::span<const Rank> group) {
-    // Keys only tell the order, which never changes between those who are here: who is new gets a place in it.
+    // Keys only give the order, which never changes between the present ranks: a new rank gets a place in it.
     const int head = places_.of(group.front());
     for (const Rank r : group) key_[static_cast<std::size_t>(r)] = places_.from(head, r);
     group_.assign(group.begin(), group.end());

@@ -18,9 +18,9 @@ namespace {
 
 /// `Width` vectors per column, known to the compiler; 0: known at run time only.
 template <std::size_t Width>
-class Tree {
+class SegmentTree {
  public:
-  explicit Tree(const Problem& problem)
+  explicit SegmentTree(const Problem& problem)
       : ranks_(problem.ranks()),
         segments_(problem.segments),
         vectors_((words_for(segments_) + kVectorWords - 1) / kVectorWords),
@@ -49,7 +49,7 @@ class Tree {
       sent_[static_cast<std::size_t>(r)] = 0;
     }
     low = std::min(low, low_);
-    high = std::max(high, high_);  // what has been left is cleared on the way
+    high = std::max(high, high_);  // the columns that were left are cleared on the way
     if (!group_.empty()) {
       low_ = leaf(group_.front());
       high_ = leaf(group_.back());
@@ -63,7 +63,7 @@ class Tree {
   LATECOMER_INLINE Found find(Rank p, bool sink) {
     const bool outside = sent_[static_cast<std::size_t>(p)] != 0;
     if (!sink) {
-      // Nothing lower than the lowest that p holds can be found: if somebody else has that one, no sum is needed.
+      // Nothing lower than the lowest that p holds can be found: if another process has that one, no sum is needed.
       const int j = first_bit(columns_[p], nullptr);
       if (j < 0) return {};
       const Rank from = outside ? (has(1, j) ? leftmost(1, j) : -1) : leftmost_without(leaf(p), j);
@@ -160,8 +160,8 @@ class Tree {
 };
 
 template <std::size_t Width>
-LATECOMER_INLINE void run(const Problem& problem, const Emit& emit) {
-  Tree<Width> table(problem);
+LATECOMER_INLINE void emit_messages(const Problem& problem, const Emit& emit) {
+  SegmentTree<Width> table(problem);
   run_reduce(problem, table, emit);
 }
 
@@ -171,11 +171,11 @@ LATECOMER_WIDEST void plan_segment_tree(const Problem& problem, const Emit& emit
   switch ((words_for(problem.segments) + kVectorWords - 1) / kVectorWords) {
     case 0:
     case 1:
-      return run<1>(problem, emit);
+      return emit_messages<1>(problem, emit);
     case 2:
-      return run<2>(problem, emit);
+      return emit_messages<2>(problem, emit);
     default:
-      return run<0>(problem, emit);
+      return emit_messages<0>(problem, emit);
   }
 }
 

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What latecomer does in the calls that start, complete or free requests. The generated handlers of C and of Fortran
+// use these templates (shim/front/functions.def), and `native` is MPI's own call. Handles and statuses have the same
+// layout in both languages. While no observed request is pending, a call costs two loads.
+#pragma once
+
+#include <atomic>
+
+#include "shim/causes/usage.hpp"
+#include "shim/causes/waiting_calls.hpp"
+#include "shim/causes/waits_for.hpp"
+#include "shim/state/process.hpp"
+
+namespace latecomer::shim {
+
+/// The index of the first request in the answers of MPI.
+inline constexpr int kFirstInC = 0;
+inline constexpr int kFirstInFortran = 1;
+
+/// Observed requests that are not complete yet. They are in the table of requests.cpp.
+extern constinit std::atomic<int> pending_requests;
+inline bool any_request_pending() {
+  return active.load(std::memory_order_relaxed) && pending_requests.load(std::memory_order_relaxed) > 0;
+}
+
+/// The observed requests among `requests`, as they were before the completing call.
+class Watch {
+ public:
+  Watch(int count, const MPI_Request* requests) {
+    if (any_request_pending()) find_observed(count, requests);
+  }
+  /// All requests are complete.
+  void all_done() const {
+    if (found_ > 0) finish_all();
+  }
+  /// The request with that index is complete. MPI_UNDEFINED matches none.
+  void done(int index) const {
+    if (found_ > 0) finish_one(index);
+  }
+
+ private:
+  void find_observed(int count, const MPI_Request* requests);
+  void finish_all() const;
+  void finish_one(int index) const;
+
+  // Observed requests in one completion call. Derived: 2 KiB of the caller's stack. The requests beyond are not
+  // counted. Their entries stay in the table until MPI uses the handle for another request.
+  static constexpr int kMost = 256;
+  int found_ = 0;
+  int at_[kMost];
+  MPI_Request was_[kMost];
+};
+
+// The requests that a call has completed, once MPI has answered. `first`: the index of the first request.
+inline constexpr auto all_requests = [](const auto& requests) { requests.all_done(); };
+inline auto one_request(const int& index, int first) {
+  return [&index, first](const auto& requests) { requests.done(index - first); };
+}
+inline auto some_requests(const int& count, const int* indices, int first) {
+  return [&count, indices, first](const auto& requests) {
+    for (int i = 0; count != MPI_UNDEFINED && i < count; ++i) requests.done(indices[i] - first);
+  };
+}
+template <typename Completed>
+auto if_set(const int& flag, Completed completed) {
+  return [&flag, completed](const auto& requests) {
+    if (flag) completed(requests);
+  };
+}
+
+/// Runs a completion call. `completed` says which requests are complete. `timed`: of a call that waits, whose time then
+/// goes to the ranks of its messages.
+template <typename Native, typename Completed>
+int complete_requests(int count, MPI_Request* requests, Native native, Completed completed, TimedCall* timed) {
+  const Watch watch(count, requests);
+  if (!mpi_time.watched) {
+    const int rc = native();
+    if (rc == MPI_SUCCESS) completed(watch);
+    return rc;
+  }
+  const auto complete_watched = [&]() __attribute__((noinline)) {
+    Awaited awaited(count, requests);
+    const int rc = native();
+    if (rc == MPI_SUCCESS) {
+      if (timed) awaited.waited(timed->end());
+      completed(watch);
+      completed(awaited);
+    }
+    return rc;
+  };
+  return complete_watched();
+}
+
+template <typename Native, typename Completed>
+int test_requests(int count, MPI_Request* requests, Native native, Completed completed) {
+  keep_on_disk_sometimes();
+  return complete_requests(count, requests, native, completed, nullptr);
+}
+
+template <typename Native, typename Completed>
+int wait_for_requests(int count, MPI_Request* requests, Native native, Completed completed) {
+  TimedCall timed(mpi_time.messages, times_this_call());
+  return complete_requests(count, requests, native, completed, &timed);
+}
+
+/// Notes the start of persistent collectives.
+void note_persistent_start(int count, const MPI_Request* requests);
+
+template <typename Native>
+int start_requests(int count, MPI_Request* requests, Native native) {
+  keep_on_disk_sometimes();
+  if (any_request_pending()) note_persistent_start(count, requests);
+  return native();
+}
+
+/// The handle of an observed request becomes invalid.
+void forget_request(MPI_Request request);
+
+template <typename Native>
+int free_request(MPI_Request* request, Native native) {
+  if (mpi_time.watched) started_messages.forget(*request);
+  if (any_request_pending()) forget_request(*request);
+  return native();
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What latecomer does in MPI's blocking calls that are no collectives, and in those that start a message. They add up
+// their time and note for whom it waits, without call sites. The generated handlers use these templates
+// (shim/front/functions.def), and `native` is MPI's own call.
+#pragma once
+
+#include "shim/causes/usage.hpp"
+#include "shim/causes/waits_for.hpp"
+#include "shim/guard.hpp"
+
+namespace latecomer::shim {
+
+inline bool times_this_call() { return timing.load(std::memory_order_relaxed) && Guard::program_calls(); }
+
+/// Of a call that waits for no rank that is known.
+template <typename Native>
+int time_wait(Native native) {
+  const TimedCall timed(mpi_time.messages, times_this_call());
+  return native();
+}
+
+template <typename Native>
+int time_file_access(Native native) {
+  const TimedCall timed(mpi_time.io, times_this_call());
+  const FileCall file_call(true);
+  return native();
+}
+
+/// Of a call that waits for the rank `to` of `comm`.
+template <typename Native>
+int time_send(Native native, MPI_Comm comm, int to) {
+  TimedCall timed(mpi_time.messages, times_this_call());
+  const int rc = native();
+  if (const Nanoseconds waited = timed.end(); waited > 0 && rc == MPI_SUCCESS) [[unlikely]]
+    waited_for(comm, to, waited);
+  return rc;
+}
+
+/// Of a call that waits for the rank `from` of `comm`. A receive from any rank needs a status: without one, `native`
+/// gets one of this function.
+template <typename Native>
+int time_receive(Native native, MPI_Comm comm, int from, MPI_Status*& status) {
+  TimedCall timed(mpi_time.messages, times_this_call());
+  MPI_Status own;
+  if (mpi_time.watched && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
+  const int rc = native();
+  if (const Nanoseconds waited = timed.end(); waited > 0 && rc == MPI_SUCCESS) [[unlikely]]
+    waited_for(comm, from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from, waited);
+  return rc;
+}
+
+struct MessageKind {
+  bool receives = false;
+  bool persistent = false;
+};
+
+/// Of a call that starts a message to or from the rank `peer` of `comm`.
+template <typename Native>
+int start_message(Native native, const MPI_Request* request, MPI_Comm comm, int peer, MessageKind kind) {
+  keep_on_disk_sometimes();
+  const int rc = native();
+  if (mpi_time.watched && Guard::program_calls() && rc == MPI_SUCCESS)
+    note_started(*request, comm, peer, kind.receives, kind.persistent);
+  return rc;
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs of each binding, compiled here by the compilers of the MPI library: their sites and calls, and their results
+under a rule and under `auto`. Shows that the library built for one version of MPI serves the version that is there."""
+import functools
+import json
+import pathlib
+import shutil
+import sys
+
+import pytest
+from common import a, folder, launcher, natively, open_mpi, run
+
+SUFFIX = pathlib.Path(a.mpiexec).suffix
+SOURCES = pathlib.Path(a.root) / "tests"
+FORTRAN = ["mpifort" + SUFFIX, "-g", "-fallow-argument-mismatch", SOURCES / "mpi/fortran.F90", f"-J{folder}"]
+COMPILED = {
+    "C": ["mpicc" + SUFFIX, "-g", SOURCES / "openmpi/sums.c"],
+    "mpif.h": [*FORTRAN, "-DMPIF"],
+    "use mpi": FORTRAN,
+    "mpi_f08": [*FORTRAN, "-DF08"],
+}
+CALLS = {"allreduce": 300, "barrier": 150}
+PYTHON = """
+from array import array
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+a, b = bytearray(4000), bytearray(4000)
+for i in range(150):
+    world.Allreduce([a, MPI.DOUBLE], [b, MPI.DOUBLE])
+    world.Barrier()
+    sum = array("i", [1])
+    world.Allreduce(MPI.IN_PLACE, sum)
+    if sum[0] != world.size: world.Abort(4)
+if world.rank == 0: print(" right")
+"""
+
+
+@functools.cache
+def program(binding):
+    """The words that run it. They natively print "right"."""
+    if binding == "mpi4py":
+        library = "libmpi.so.40" if open_mpi else "libmpich.so.12"
+        if library not in run(sys.executable, "-c", "from mpi4py import MPI; print(open('/proc/self/maps').read())").stdout:
+            pytest.skip("mpi4py for this library is not installed")
+        words = (sys.executable, "-c", PYTHON)
+    else:
+        compiler, *arguments = COMPILED[binding]
+        if not shutil.which(compiler):
+            pytest.skip(f"{compiler} is not installed")
+        path = folder / binding.replace(" ", "_")
+        done = run(compiler, *arguments, "-o", path)
+        assert done.returncode == 0, done.stderr
+        words = (path, folder / "written") if binding == "C" else (path,)
+    done = run(*natively(2, *words))
+    assert (done.returncode, done.stdout.split()) == (0, ["right"]), done.stderr
+    return words
+
+
+def observed(binding, name, *options, ranks=2):
+    """Runs it under latecomer run. Returns the profile."""
+    profile = folder / f"{binding.replace(' ', '_')}-{name}.json"
+    done = run(a.cli, "run", "--output", profile, *options, "--", *launcher, "-n", ranks, *program(binding))
+    assert (done.returncode, done.stdout.split()) == (0, ["right"]), done.stderr
+    assert "warning" not in done.stderr
+    return json.loads(profile.read_text())
+
+
+def calls(profile):
+    out = {}
+    for site in profile["sites"]:
+        out[site["op"]] = out.get(site["op"], 0) + site["calls"]
+    return out
+
+BINDINGS = pytest.mark.parametrize("binding", [*COMPILED, "mpi4py"])
+
+
+@BINDINGS
+def test_sites_and_calls(binding):
+    profile = observed(binding, "observed")
+    assert calls(profile) == CALLS and profile["job"]["ranks"] == 2
+    assert len(profile["sites"]) == (2 if binding == "mpi4py" else 3)  # two lines with an allreduce; all lines of Python have one address
+    lines = {(pathlib.Path(frame["file"]).name, frame["line"]) for site in profile["sites"] for frame in site["frames"][:1] if frame.get("file")}
+    assert binding == "mpi4py" or len(lines) == 3 and {name for name, _ in lines} <= {"sums.c", "fortran.F90"}, profile["sites"]
+
+
+@BINDINGS
+def test_a_rule(binding):
+    policy = {"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}
+    profile = observed(binding, "ring", "--policy", json.dumps(policy), ranks=3)
+    ran = {name: sum(site["dispatch"].get(name, {"calls": 0})["calls"] for site in profile["sites"]) for name in ("ring", "native")}
+    assert calls(profile) == CALLS and ran["ring"] >= 290, ran
+
+
+@BINDINGS
+def test_auto(binding):
+    profile = observed(binding, "auto", "--auto", ranks=3)
+    assert calls(profile) == CALLS and profile["job"]["mode"] == "apply"
