@@ -6,9 +6,8 @@
 // or broken for all of them alike. A rank without a whole room is a room of one. If one room holds all ranks, the
 // answer is yes, without a request. Otherwise rank 0 asks the rooms by the process manager's name service (rooms.cpp).
 //
-// - A rank tries rooms, then `latecomer run` (run_channel.cpp), and goes on only after a no. So either all ranks get
-// yes
-//   or none does.
+// - A rank tries rooms, then `latecomer run` (run_channel.cpp), and goes on only after a no. So all ranks get yes, or
+//   none does.
 // - A rank that is missing, late or of another build is named once, and costs the others the time-out at most.
 // - A name service that fails or lies makes no rank say yes: the rooms have to say each rank once.
 // - Every wait has a time-out, or its partner has promised an answer. If that partner dies, no rank knows what others

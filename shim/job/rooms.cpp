@@ -99,13 +99,21 @@ std::string write_identity() {
   return with_build(key + (plain ? id : ""));
 }
 
-/// Publishes `here`. Returns what is wrong with the service, or "".
-std::string find_fault(Names& names, int rank, const std::string& here) {
-  PortName value;
-  if (!names.test_unknown_name(rank))
+/// What the service does.
+enum class Service { good, lies, missing, deaf };
+std::string describe_fault(Service service) {
+  if (service == Service::lies)
     return "the name service of " + describe_launcher() + " answers names that nobody published" + describe_end();
-  if (!names.publish_name("here", rank, here)) return describe_launcher() + " has no name service" + describe_end();
-  return names.look_up_name("here", rank, value) && here == value ? "" : describe_deaf();
+  if (service == Service::missing) return describe_launcher() + " has no name service" + describe_end();
+  return describe_deaf();
+}
+
+/// Publishes `here`, and tests the service by it.
+Service test_service(Names& names, int rank, const std::string& here) {
+  PortName value;
+  if (!names.test_unknown_name(rank)) return Service::lies;
+  if (!names.publish_name("here", rank, here)) return Service::missing;
+  return names.look_up_name("here", rank, value) && here == value ? Service::good : Service::deaf;
 }
 
 /// On rank 0: whether the rooms hold each rank once.
@@ -160,18 +168,20 @@ bool ask_rooms(RoomCall& call) noexcept try {
   const auto own = write_runs(call.ranks);
   const std::string here = write_identity();
   Names names(speaker == 0 ? 1 : call.size / static_cast<int>(call.ranks.size()));
-  const std::string fault = find_fault(names, speaker, here);
+  // Once rank 0 has published `here`, nothing may take memory before its verdict: all others wait for that.
+  const Service service = test_service(names, speaker, here);
   bool yes = false;
-  if (fault.empty()) yes = speaker == 0 ? hear_rooms(names, call, own) : await_verdict(names, call, own);
+  if (service == Service::good) yes = speaker == 0 ? hear_rooms(names, call, own) : await_verdict(names, call, own);
   // Other ranks may see this one's names all the same.
   else if (speaker != 0) names.publish_name("room", speaker, with_build(kDeaf));
-  if (speaker == 0 && !names.publish_name("verdict", 0, yes ? "yes" : "no") && fault.empty()) {
+  const bool promised = service == Service::good || service == Service::deaf;  // others may have seen `here 0`
+  if (speaker == 0 && !names.publish_name("verdict", 0, yes ? "yes" : "no") && promised) {
     warn("the name service fails in the roll call, and other ranks wait for its answer: the job ends");
     end_job(MPI_COMM_WORLD, MPI_ERR_OTHER);
   }
   // All others have read `here 0` before the verdict. The verdict stays until the job ends.
   if (yes) names.unpublish_name("here", speaker, here);
-  if (speaker == 0 && !fault.empty()) call.wrong.push_back(fault);
+  if (speaker == 0 && service != Service::good) call.wrong.push_back(describe_fault(service));
   return yes;
 } catch (const std::exception&) {  // without memory, before a promise
   return false;
