@@ -3,7 +3,7 @@
 #include "shim/job/policy.hpp"
 
 #include <cstdlib>
-#include <cstring>
+#include <string_view>
 
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
@@ -62,38 +62,33 @@ bool supports_device_buffers() {
   return false;
 }
 
-/// Whether it is not known that schedules are safe beside other threads inside MPI. On Open MPI 6.0.0rc2 a program hung
-/// under `prr`, and the cause is not known.
+/// Whether it is not known that schedules are safe beside other threads inside MPI, the engine's among them. On Open
+/// MPI 6.0.0rc2 a program hung under `prr`, and the cause is not known.
 bool has_untried_threads() {
 #ifdef OPEN_MPI
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   PMPI_Get_library_version(text, &length);
-  return job_process().threads && std::strncmp(text, "Open MPI v6.", 12) == 0;
+  return (job_process().threads || job_rules().policy.background_enabled) &&
+         std::string_view(text).starts_with("Open MPI v6.");
 #else
   return false;
 #endif
 }
 
-/// In mode apply, all ranks only observe if the answer of any rank is yes. `why` begins the warning.
-void observe_only_if(bool answer, const char* why) {
-  int any = answer;
-  PMPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, job_world().comm);
-  if (!any) return;
-  job_rules().policy.mode = core::Mode::observe;
-  if (job_world().rank == 0) warn("%s", why);
-}
-
-/// Schedules copy and reduce in host memory, and share MPI with the program's threads.
+/// Schedules copy and reduce in host memory, and share MPI with other threads. So all ranks only observe if either is
+/// unsafe on any rank.
 void keep_off_what_is_unsafe() {
-  if (job_rules().policy.mode == core::Mode::apply && job_rules().policy.device_buffers)
-    observe_only_if(
-        supports_device_buffers(),
-        "MPI reports support for GPU memory, which latecomer's algorithms cannot use: all calls stay native; "
-        "if no buffer is in GPU memory, write \"device_buffers\": \"none\" into the policy");
-  if (job_rules().policy.mode == core::Mode::apply)
-    observe_only_if(has_untried_threads(),
-                    "latecomer's algorithms are not tried beside threads inside Open MPI 6: all calls stay native");
+  if (job_rules().policy.mode != core::Mode::apply) return;
+  int unsafe[] = {job_rules().policy.device_buffers && supports_device_buffers(), has_untried_threads()};
+  PMPI_Allreduce(MPI_IN_PLACE, unsafe, 2, MPI_INT, MPI_MAX, job_world().comm);
+  if (!unsafe[0] && !unsafe[1]) return;
+  job_rules().policy.mode = core::Mode::observe;
+  if (job_world().rank == 0)
+    warn("%s", unsafe[0]
+                   ? "MPI reports support for GPU memory, which latecomer's algorithms cannot use: all calls stay "
+                     "native; if no buffer is in GPU memory, write \"device_buffers\": \"none\" into the policy"
+                   : "latecomer's algorithms are not tried beside threads inside Open MPI 6: all calls stay native");
 }
 
 }  // namespace
