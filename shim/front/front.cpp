@@ -172,9 +172,8 @@ const Known* known_mpi(bool& relative) {
   // The text of the version is that of the library beneath, whose own handles are others.
   if (mpi.abi >= 0 ? mpi.abi != profiles::kAbiMajor : mpi.by_name) {
     if (first_process())
-      warn(
-          "this program runs on an MPI library with %s of the standard ABI, and latecomer needs version %d: latecomer is inactive",
-          mpi.abi < 0 ? "an untold version" : "another version", profiles::kAbiMajor);
+      warn("this program runs on an MPI library with %s of the standard ABI: latecomer is inactive",
+           mpi.abi < 0 ? "an untold version" : "another version");
     return nullptr;
   }
   const Known* const named = named_family(mpi);
