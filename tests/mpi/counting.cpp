@@ -193,13 +193,22 @@ void jump_back(MPI_Comm*, int*, ...) { std::longjmp(back, 1); }
   (void)room[0];
 }
 
-// An error handler leaves a call by a jump that all ranks get back.
-void jump() {
+// A duplicate of MPI_COMM_WORLD with this error handler.
+MPI_Comm duplicate_with(MPI_Comm_errhandler_function* function) {
   MPI_Comm comm;
   MPI_Errhandler handler;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  MPI_Comm_create_errhandler(jump_back, &handler);
+  MPI_Comm_create_errhandler(function, &handler);
   MPI_Comm_set_errhandler(comm, handler);
+  MPI_Errhandler_free(&handler);
+  return comm;
+}
+
+// An error handler leaves a call by a jump that all ranks get back.
+void jump() {
+  MPI_Comm comm = duplicate_with(jump_back);
+  MPI_Errhandler handler;
+  MPI_Comm_get_errhandler(comm, &handler);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
   for (int round = 0; round < 8; ++round) {
     int data = 0;
@@ -268,11 +277,7 @@ void exceptions() {
 void throw_no_memory(MPI_Comm*, int*, ...) { throw std::bad_alloc(); }
 // All ranks get a call back, and the program catches what its error handler throws.
 void handler_throws() {
-  MPI_Comm comm;
-  MPI_Errhandler handler;
-  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  MPI_Comm_create_errhandler(throw_no_memory, &handler);
-  MPI_Comm_set_errhandler(comm, handler);
+  MPI_Comm comm = duplicate_with(throw_no_memory);
   for (int round = 0; round < 20; ++round) {
     int both[2] = {1, 2};
     bool caught = false;
@@ -284,7 +289,6 @@ void handler_throws() {
     CHECK(caught);
     sums(comm, 3);
   }
-  MPI_Errhandler_free(&handler);
   MPI_Comm_free(&comm);
 }
 #endif
