@@ -62,8 +62,8 @@ bool supports_device_buffers() {
   return false;
 }
 
-/// Whether it is not known that schedules are safe beside other threads inside MPI, the engine's among them. On Open
-/// MPI 6.0.0rc2 a program hung under `prr`, and the cause is not known.
+/// Whether it is not known that schedules are safe beside other threads inside MPI, the engine's among them. Open MPI
+/// 6.0.0rc2 hangs there by itself at times, and more often under an algorithm (docs/results/mpi.md).
 bool has_untried_threads() {
 #ifdef OPEN_MPI
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
