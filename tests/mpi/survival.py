@@ -32,7 +32,14 @@ def recovered(name):
 WRITTEN = 16
 for name in ("abort", "crash", "killed", "all_killed", "no_finalize", "late_killed", "exit_in_thread", "exit_in_operator"):
     native = run(*natively(4, a.bin + "/traps", name))
-    done = run(a.cli, "run", "--output", folder / f"{name}.json", "--", "-n", 4, a.bin + "/traps", name, LD_PRELOAD=a.support)
+    # In one of six runs of exit_in_thread the launcher kills rank 0, which has the patterns, before its last snapshot. The
+    # test is about a run in which it does not.
+    for attempt in range(12):
+        output = f"{name}{attempt or ''}"
+        done = run(a.cli, "run", "--output", folder / f"{output}.json", "--", "-n", 4, a.bin + "/traps", name, LD_PRELOAD=a.support)
+        profile = recovered(output)
+        if name != "exit_in_thread" or not profile or not any("first of them rank 0;" in w for w in profile["warnings"]):
+            break
     # Ranks leave without MPI_Finalize. The launcher's status is a race of its own (natively 0 in 36 of 40 runs, 9 in 4,
     # seldom 1).
     # With exit(5) inside MPI it is 5, 9 or seldom 1: natively 9 in 6 and 1 in 1 of 108 runs.
@@ -40,7 +47,6 @@ for name in ("abort", "crash", "killed", "all_killed", "no_finalize", "late_kill
     races = {"no_finalize": {0, 1, 9}, "exit_in_thread": {1, 5, 9}, "exit_in_operator": {1, 5, 9}, **({"crash": {1, 9}} if sanitized else {})}
     same = done.returncode == native.returncode or {done.returncode, native.returncode} <= races.get(name, set())
     check(same, f"{name}: exit status {done.returncode}, natively {native.returncode}")
-    profile = recovered(name)
     if not profile:
         continue
     site = max(profile["sites"], key=lambda s: s["calls"])
