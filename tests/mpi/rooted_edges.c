@@ -16,31 +16,31 @@
 enum { kCount = 600, kMost = 64, kLate = 3000 };
 static int all[kMost * 2 * kCount], one[2 * kCount], out[kMost * 2 * kCount], counts[kMost], places[kMost];
 static MPI_Comm comm;
-static int rank, size, bad;
+static int rank, size, bad, count = kCount; /* elements per rank */
 
 static void call(const char* op, int i) {
   const int root = 0;
   for (int r = 0, at = 0; r < size; ++r) {
-    counts[r] = kCount + 40 * (r % 16);
+    counts[r] = count + 40 * (r % 16);
     places[r] = at;
     at += counts[r];
   }
   if (strcmp(op, "reduce") == 0) {
-    for (int k = 0; k < kCount; ++k) one[k] = rank + k + i;
-    MPI_Reduce(one, out, kCount, MPI_INT, MPI_SUM, root, comm);
-    for (int k = 0; rank == root && k < kCount; ++k) bad |= out[k] != size * (size - 1) / 2 + size * (k + i);
+    for (int k = 0; k < count; ++k) one[k] = rank + k + i;
+    MPI_Reduce(one, out, count, MPI_INT, MPI_SUM, root, comm);
+    for (int k = 0; rank == root && k < count; ++k) bad |= out[k] != size * (size - 1) / 2 + size * (k + i);
   } else if (strcmp(op, "bcast") == 0) {
-    for (int k = 0; k < kCount; ++k) one[k] = rank == root ? k - i : -1;
-    MPI_Bcast(one, kCount, MPI_INT, root, comm);
-    for (int k = 0; k < kCount; ++k) bad |= one[k] != k - i;
+    for (int k = 0; k < count; ++k) one[k] = rank == root ? k - i : -1;
+    MPI_Bcast(one, count, MPI_INT, root, comm);
+    for (int k = 0; k < count; ++k) bad |= one[k] != k - i;
   } else if (strcmp(op, "gather") == 0) {
-    for (int k = 0; k < kCount; ++k) one[k] = rank * kCount + k + i;
-    MPI_Gather(one, kCount, MPI_INT, all, kCount, MPI_INT, root, comm);
-    for (int k = 0; rank == root && k < size * kCount; ++k) bad |= all[k] != k + i;
+    for (int k = 0; k < count; ++k) one[k] = rank * count + k + i;
+    MPI_Gather(one, count, MPI_INT, all, count, MPI_INT, root, comm);
+    for (int k = 0; rank == root && k < size * count; ++k) bad |= all[k] != k + i;
   } else if (strcmp(op, "scatter") == 0) {
-    for (int k = 0; k < size * kCount; ++k) all[k] = rank == root ? k + i : -1;
-    MPI_Scatter(all, kCount, MPI_INT, one, kCount, MPI_INT, root, comm);
-    for (int k = 0; k < kCount; ++k) bad |= one[k] != rank * kCount + k + i;
+    for (int k = 0; k < size * count; ++k) all[k] = rank == root ? k + i : -1;
+    MPI_Scatter(all, count, MPI_INT, one, count, MPI_INT, root, comm);
+    for (int k = 0; k < count; ++k) bad |= one[k] != rank * count + k + i;
   } else if (strcmp(op, "gatherv") == 0) {
     for (int k = 0; k < counts[rank]; ++k) one[k] = places[rank] + k + i;
     MPI_Gatherv(one, counts[rank], MPI_INT, all, counts, places, MPI_INT, root, comm);
@@ -62,7 +62,10 @@ int main(int argc, char** argv) {
   const char* where = argv[4];
   comm = MPI_COMM_WORLD;
   if (strcmp(where, "halves") == 0) MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, world_rank, &comm);
-  if (strcmp(where, "late_root") == 0) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  if (strcmp(where, "late_root") == 0) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    count = 10; /* MPI sends it at once, so that the other ranks run ahead of their root */
+  }
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
   unsigned shared = 12345;
