@@ -21,12 +21,12 @@ struct PieceHead {
 constexpr std::uint32_t kTellAfter = Mailbox::kWindow / 2;
 
 /// Frees most of the memory of an empty buffer that has held a long message. Such messages are rare.
-void give_back(std::vector<char>& buffer) {
+void give_back(std::vector<char>& buffer, std::size_t expected) {
   constexpr std::size_t kKept = 64 << 10;
   if (buffer.capacity() <= kKept) return;
   try {
     std::vector<char> smaller;
-    smaller.reserve(2 * Mailbox::kPiece);
+    smaller.reserve(std::max(expected, 2 * Mailbox::kPiece));
     buffer.swap(smaller);
   } catch (const std::bad_alloc&) {
     // The buffer keeps its memory.
@@ -66,7 +66,7 @@ bool Mailbox::send_piece(Rank to, Peer& peer, std::size_t bytes, Wire& wire) {
   if (peer.begin < peer.out.size()) return true;
   peer.out.clear();
   peer.begin = 0;
-  give_back(peer.out);
+  give_back(peer.out, peer.expected);
   return true;
 }
 
@@ -81,12 +81,23 @@ void Mailbox::push(Wire& wire) {
   }
 }
 
+/// Loses the message that is not complete. Returns false if its length has not arrived.
+bool Mailbox::leave_out(Peer& peer) {
+  Length length;
+  if (peer.in.size() < sizeof length) return false;
+  std::memcpy(&length, peer.in.data(), sizeof length);
+  peer.left_out = sizeof length + length - peer.in.size();
+  peer.in.clear();
+  return true;
+}
+
 void Mailbox::take(Rank from, std::span<const char> piece, Reader& reader) {
   PieceHead head;
   if (piece.size() < sizeof head) return;
   std::memcpy(&head, piece.data(), sizeof head);
-  std::span<const char> stream = piece.subspan(sizeof head);
   Peer& peer = peers_[from];
+  const std::size_t lost = std::min<std::uint64_t>(peer.left_out, piece.size() - sizeof head);
+  std::span<const char> stream = piece.subspan(sizeof head + lost);
   const auto next = [&](std::size_t at) -> std::size_t {  // bytes of a complete message with its length, or 0
     Length length;
     if (stream.size() - at < sizeof length) return 0;
@@ -96,13 +107,19 @@ void Mailbox::take(Rank from, std::span<const char> piece, Reader& reader) {
   // Allocate first, so that an exception leaves the state as it is.
   const bool joins = !peer.in.empty();
   if (joins) {
-    peer.in.insert(peer.in.end(), stream.begin(), stream.end());
+    try {
+      peer.in.insert(peer.in.end(), stream.begin(), stream.end());
+    } catch (const std::bad_alloc&) {
+      if (!leaves_out_ || !leave_out(peer)) throw;
+      return take(from, piece, reader);
+    }
     stream = peer.in;
   } else {
     std::size_t whole = 0;
     for (std::size_t bytes = next(0); bytes > 0; bytes = next(whole)) whole += bytes;
     peer.in.assign(stream.begin() + static_cast<std::ptrdiff_t>(whole), stream.end());
   }
+  peer.left_out -= lost;
   if (head.taken - peer.arrived <= peer.sent - peer.arrived) peer.arrived = head.taken;
   peer.taken += piece.size() > sizeof head;
   owes_ = owes_ || peer.taken - peer.told >= kTellAfter;
@@ -113,13 +130,16 @@ void Mailbox::take(Rank from, std::span<const char> piece, Reader& reader) {
   }
   if (!joins) return;
   peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(read));
-  if (peer.in.empty()) give_back(peer.in);
+  if (peer.in.empty()) give_back(peer.in, peer.expected);
 }
 
-void Mailbox::expect(Rank peer) {
+void Mailbox::expect(Rank peer, std::size_t bytes) {
+  // A message, its length, its kind, and the rest of the piece that it ends in.
+  const std::size_t room = bytes + sizeof(Length) + 1 + kPiece;
   Peer& it = peers_[peer];
-  it.in.reserve(2 * kPiece);
-  it.out.reserve(2 * kPiece);
+  it.in.reserve(room);
+  it.out.reserve(room);
+  it.expected = room;
 }
 
 std::size_t Mailbox::waiting(Rank to) const {

@@ -43,8 +43,12 @@ class Mailbox {
     virtual void read(Rank from, std::span<const char> message) noexcept = 0;
   };
 
-  /// Allocates memory for small messages from and to this peer, so that they need no allocation later.
-  void expect(Rank peer);
+  /// Allocates memory for messages of up to that many bytes from and to this peer, so that they need no allocation
+  /// later.
+  void expect(Rank peer, std::size_t bytes = kPiece);
+  /// From now on, a message from a peer for which there is no memory is lost, and the messages behind it arrive. Else
+  /// they would wait for the memory.
+  void leave_out_what_does_not_fit() { leaves_out_ = true; }
 
   /// Adds a message, of a kind, to those that wait. If it throws std::bad_alloc, nothing has changed.
   void put(Rank to, char kind, std::span<const char> head, std::span<const char> body);
@@ -68,12 +72,16 @@ class Mailbox {
     std::vector<char> in;                 ///< the stream from this peer: a message that is not complete
     std::uint32_t sent = 0, arrived = 0;  ///< pieces sent to this peer; those that it has acknowledged
     std::uint32_t taken = 0, told = 0;    ///< pieces taken from this peer; those that were acknowledged to it
+    std::uint64_t left_out = 0;           ///< bytes of a lost message that are still to come
+    std::size_t expected = 0;             ///< bytes that `out` and `in` keep memory for
   };
+  static bool leave_out(Peer& peer);
   bool send_piece(Rank to, Peer& peer, std::size_t bytes, Wire& wire);
 
   std::map<Rank, Peer> peers_;
   std::size_t waiting_ = 0;  ///< bytes to all peers
-  bool owes_ = false;        ///< some peer may need an acknowledgement of its pieces
+  bool leaves_out_ = false;
+  bool owes_ = false;  ///< some peer may need an acknowledgement of its pieces
 };
 
 }  // namespace latecomer::core

@@ -90,6 +90,16 @@ Office& office() {
 void greet_neighbours() { Office::greet_neighbours(); }
 void expect_mail_at_end() { office().expect_ends(); }
 
+void expect_mail(Rank world, std::size_t bytes) {
+  const MailLock lock;
+  office().box.expect(world, bytes);
+}
+
+void leave_out_mail_that_does_not_fit() {
+  const MailLock lock;
+  office().box.leave_out_what_does_not_fit();
+}
+
 MailLock::MailLock(bool wait) : lock_(office().mutex, std::defer_lock) {
   if (!job_process().threads) return;
   if (wait) lock_.lock();

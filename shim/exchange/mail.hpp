@@ -37,6 +37,11 @@ void put_mail(Rank world, Mail kind, std::span<const char> head, std::span<const
 void greet_neighbours();
 /// At the start: takes memory for the messages of the end of the job, at which there may be none.
 void expect_mail_at_end();
+/// The same for messages of up to that many bytes from and to a rank. Throws std::bad_alloc.
+void expect_mail(Rank world, std::size_t bytes);
+/// At the end: messages of trees for which there is no memory are lost. Else the parts of the profile, which are behind
+/// them, would wait for ever.
+void leave_out_mail_that_does_not_fit();
 /// Bytes for this rank that wait in the mailbox.
 std::size_t mail_waiting(Rank world);
 /// Whether anything waits in the mailbox.

@@ -176,6 +176,7 @@ bool make_part(const Part& all, Offer& offer) {
   const Outcome made = attempt([&] {
     if (all) all->serialize(part_bytes());
     else JobLock()->mine.serialize(part_bytes());
+    expect_mail(job_world().place.parent, kPartBytes);
   });
   if (!made) warn("the profile lacks this rank%s: %s", all ? " and those below it" : "", made.why);
   offer = {made ? static_cast<long long>(part_bytes().size()) : 0, all.has_value()};
@@ -190,9 +191,9 @@ std::optional<bool> send_part(const Offer& offer, Rank parent) {
   if (*heard.answer == 0) return false;
   std::span<const char> rest = part_bytes();
   const bool left = wait_until([&] {
-    while (!rest.empty() && mail_waiting(parent) < kPartBytes) {
+    while (!rest.empty() && mail_waiting(parent) == 0) {
       const auto next = rest.first(std::min(rest.size(), kPartBytes));
-      if (!attempt([&] { put_mail(parent, Mail::part, next); })) break;
+      put_mail(parent, Mail::part, next);  // memory was taken before the offer
       rest = rest.subspan(next.size());
       pump_mail();
     }
@@ -222,6 +223,7 @@ std::optional<bool> receive_part(Part& all) {
   // Merging takes less than twice the part. What is merged in half would be wrong, so look ahead.
   Outcome done = attempt([&] {
     part_bytes().resize(size);
+    expect_mail(rank, kPartBytes);
     need_memory(4 * size);
   });
   if (!send_value(rank, Mail::answer, done ? 1LL : 0LL)) return {};
@@ -339,6 +341,7 @@ Gathered gather_profile() noexcept {
     }
     retain_open_logs();
   });
+  leave_out_mail_that_does_not_fit();
   say(2, "trees of communicators that are gone: %zu", trees_left());
   std::string learned;
   {

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +21,20 @@
 #include "core/base/text.hpp"
 
 using namespace latecomer::core;
+
+namespace {
+/// Larger allocations fail.
+std::size_t largest_allocation = SIZE_MAX;
+}  // namespace
+
+// Not inlined: the compiler would take malloc and delete for a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  void* const out = bytes > largest_allocation ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
+  if (!out) throw std::bad_alloc();
+  return out;
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -123,6 +140,41 @@ TEST_CASE("mailbox: what a peer does not take waits here, and small messages sha
   while (processes[1].got[0].size() < 10'000)
     for (const Rank r : {0, 1}) processes.pump(r);
   CHECK(processes.pieces < 10'000 / 20);
+}
+
+TEST_CASE("mailbox: without memory for a long message, the messages behind it arrive at the end of the job",
+          "[mailbox]") {
+  SplitMix64 random(6);
+  for (const bool began_before : {false, true}) {
+    Processes processes(2, random);
+    const std::string small(20, 'x'), within(16 << 10, 'w'), too_long(100'000, 'l'), longest(200'000, 'l');
+    const auto put = [&](const std::string& message) { processes[0].box.put(1, 'm', message, {}); };
+    const auto pump = [&] {
+      for (int i = 0; i < 3'000; ++i)
+        for (const Rank r : {0, 1}) try {
+            processes.pump(r);
+          } catch (const std::bad_alloc&) {
+          }
+    };
+    processes[1].box.expect(0, within.size());
+    processes[0].box.expect(1);
+    for (const std::string* message : {&small, &too_long, &small, &longest, &within, &small}) put(*message);
+    if (began_before)  // a part of the long message is here when the memory ends
+      for (int i = 0; i < 3; ++i)
+        for (const Rank r : {0, 1}) processes.pump(r);
+    largest_allocation = 32 << 10;
+    pump();
+    const bool waits = processes[1].got[0] == std::vector{small};
+    processes[1].box.leave_out_what_does_not_fit();
+    pump();
+    largest_allocation = SIZE_MAX;
+    CHECK(waits);
+    CHECK(processes[1].got[0] == std::vector{small, small, within, small});
+    CHECK_FALSE(processes[0].box.waits());
+    put(longest);
+    pump();
+    CHECK(processes[1].got[0].back() == longest);
+  }
 }
 
 TEST_CASE("mailbox: damaged pieces do no harm", "[mailbox]") {
