@@ -15,7 +15,7 @@
 
 namespace latecomer::core {
 
-class Member {
+class AgreementMember {
  public:
   /// The steps before a counted call. Call after() first: an error handler may have left the call before by a jump.
   /// `plans`: announcements may come. `may_wait`: rooted calls may ask for boundaries at which ranks wait.

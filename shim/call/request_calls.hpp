@@ -24,9 +24,9 @@ inline bool any_request_pending() {
 }
 
 /// The observed requests among `requests`, as they were before the completing call.
-class Watch {
+class WatchedRequests {
  public:
-  Watch(int count, const MPI_Request* requests) {
+  WatchedRequests(int count, const MPI_Request* requests) {
     if (any_request_pending()) find_observed(count, requests);
   }
   /// All requests are complete.
@@ -72,7 +72,7 @@ auto if_set(const int& flag, Completed completed) {
 /// goes to the ranks of its messages.
 template <typename Native, typename Completed>
 int complete_requests(int count, MPI_Request* requests, Native native, Completed completed, TimedCall* timed) {
-  const Watch watch(count, requests);
+  const WatchedRequests watch(count, requests);
   if (!mpi_time.watched) {
     const int rc = native();
     if (rc == MPI_SUCCESS) completed(watch);

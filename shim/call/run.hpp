@@ -40,7 +40,7 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
   const Guard guard(Layer::ours);
   if (idle.state) [[unlikely]]
     idle_stop();
-  Call call(*state, op, kind, common_now());
+  ObservedCall call(*state, op, kind, common_now());
   // On an inter-communicator some arguments are not significant on every rank, so read none.
   if (!state->foreign) {
     Describe description(call);

@@ -44,7 +44,7 @@ bool talking() { return job_world().together && job_rules().policy.exchange == c
     no_memory_left("the agreement on a communicator");
 }
 
-[[gnu::noinline, gnu::cold]] void at_boundary(Call& call, const core::Sequence::Before& step) {
+[[gnu::noinline, gnu::cold]] void at_boundary(ObservedCall& call, const core::Sequence::Before& step) {
   const KeepErrno keep;
   CommState& state = *call.state;
   const bool rested = state.member.rests();
@@ -97,7 +97,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   at->messages = std::max(at->messages, decision.planning);
 }
 
-[[gnu::noinline]] void decide_call(Call& call) {
+[[gnu::noinline]] void decide_call(ObservedCall& call) {
   const KeepErrno keep;
   CommState& state = *call.state;
   const bool planned = !state.member.plan().empty();
@@ -137,7 +137,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
 }
 
 /// Whether the exchange has something to do after this call.
-bool exchange_is_due(const Call& call) {
+bool exchange_is_due(const ObservedCall& call) {
   return call.counts() && (call.n >= call.state->tree.look_at || call.state->member.looks_after(call.n));
 }
 
@@ -150,7 +150,7 @@ bool exchange_is_due(const Call& call) {
   hear_early(state);
 }
 
-[[gnu::noinline, gnu::cold]] void after_call(const Call& call) {
+[[gnu::noinline, gnu::cold]] void after_call(const ObservedCall& call) {
   const KeepErrno keep;
   CommState& state = *call.state;
   if (call.ended_epoch && job_clocks().domains > 1) {
@@ -171,7 +171,7 @@ bool may_wait_nonblocking(const CommState& state, const core::Signature& signatu
          (job_rules().policy.mode == core::Mode::apply && job_rules().policy.reproducible == core::Reproducible::any);
 }
 
-void begin_call(Call& call, void* return_address, void* frame) noexcept {
+void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept {
   CommState& state = *call.state;
   const bool talks = talking();
   core::Sequence::Before step{};
@@ -210,7 +210,7 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept {
   }
 }
 
-void end_call(Call& call) noexcept {
+void end_call(ObservedCall& call) noexcept {
   CommState& state = *call.state;
   const Nanoseconds exit = common_now();
   const Nanoseconds at = exit - job_clocks().offset.load(std::memory_order_relaxed);

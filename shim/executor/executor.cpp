@@ -179,7 +179,7 @@ void Executor::change_plans() {
 }
 
 int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
-                  const Operands& raw, core::Bytes block, Nanoseconds arrival, Forecast& forecast) {
+                  const Operands& raw, core::Bytes block, Nanoseconds arrival, ExpectedArrival& forecast) {
   int failure = MPI_SUCCESS, rc = MPI_SUCCESS;
   try {
     rc = run_decided(state, n, decision, signature, raw, block, arrival, forecast, failure);
@@ -203,7 +203,7 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
 
 int Executor::run_decided(CommState& state, std::uint64_t n, const core::Decision& decision,
                           const core::Signature& signature, const Operands& raw, core::Bytes block, Nanoseconds arrival,
-                          Forecast& forecast, int& failure) {
+                          ExpectedArrival& forecast, int& failure) {
   if (std::exchange(runs_, true)) {
     warn("an operator left a collective by a jump, and other ranks need its messages: the job ends");
     end_job(job_world().comm, MPI_ERR_OTHER);

@@ -23,7 +23,7 @@ struct OwnPattern;  // shim/engine/edges.hpp
 
 /// The source of a call's pattern, and the arrival that it expects of this rank: after the first arrival, -1 without a
 /// pattern.
-struct Forecast {
+struct ExpectedArrival {
   bool edge = false;
   Nanoseconds expected = -1;
 };
@@ -51,7 +51,7 @@ struct Executor {
   /// handler. `block`: bytes of the own block of a gatherv or scatterv. `forecast`: set to the arrival of this rank in
   /// the pattern of the schedule.
   int run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
-          const Operands& operands, core::Bytes block, Nanoseconds arrival, Forecast& forecast);
+          const Operands& operands, core::Bytes block, Nanoseconds arrival, ExpectedArrival& forecast);
   /// After run(): if the program's operator threw an exception there, throws it now.
   void rethrow() {
     if (thrown_) [[unlikely]]
@@ -94,7 +94,8 @@ struct Executor {
   Compiled& compiled(CommState& state, const ScheduleKey& key);
   /// run() as far as the error handler. `failure`: set to why this rank could not take part.
   int run_decided(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
-                  const Operands& operands, core::Bytes block, Nanoseconds arrival, Forecast& forecast, int& failure);
+                  const Operands& operands, core::Bytes block, Nanoseconds arrival, ExpectedArrival& forecast,
+                  int& failure);
   /// The following functions run the schedule of `key`. `failure`: an MPI error code if this rank has failed before
   /// (Running::fail). `own`: the pattern of this call alone. A std::bad_alloc leaves them before the first message.
   int run_key(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands, core::Bytes block,

@@ -136,7 +136,7 @@ Library::Schedule Library::schedule(const core::Call& call, Rank me, bool scales
   return {program};
 }
 
-Collective::Collective(const latecomer_range& range, const Arguments& a)
+RangeCollective::RangeCollective(const latecomer_range& range, const Arguments& a)
     : range_(range),
       number_(hub_of(range).next_collective(identity_of(range))),
       send_type_(a.send_type),
@@ -147,13 +147,13 @@ Collective::Collective(const latecomer_range& range, const Arguments& a)
   if (!complete) library().drive(this);
 }
 
-Collective::~Collective() {
+RangeCollective::~RangeCollective() {
   library().forget(this);
   if (!complete && program_ && library().knows(&hub_of(range_))) running_.abandon();
   if (complete && rc == MPI_SUCCESS) library().give_back(std::move(scratch_));
 }
 
-int Collective::begin(const Arguments& a) {
+int RangeCollective::begin(const Arguments& a) {
   core::Call call;
   call.op = a.op;
   call.ranks = range_.size;
@@ -169,7 +169,7 @@ int Collective::begin(const Arguments& a) {
                                                                     : begin_movement(call, a);
 }
 
-MPI_Count Collective::compile(const core::Call& call, bool scales) {
+MPI_Count RangeCollective::compile(const core::Call& call, bool scales) {
   Library::Schedule schedule = library().schedule(call, range_.rank, scales);
   program_ = std::move(schedule.program);
   Hub& hub = hub_of(range_);
@@ -177,7 +177,7 @@ MPI_Count Collective::compile(const core::Call& call, bool scales) {
   return schedule.items;
 }
 
-int Collective::begin_reduction(core::Call call, const Arguments& a) {
+int RangeCollective::begin_reduction(core::Call call, const Arguments& a) {
   shim::Layout layout;
   int rc = layout.fill(recv_type_.get());
   int commutes = 0;
@@ -196,7 +196,7 @@ int Collective::begin_reduction(core::Call call, const Arguments& a) {
   return MPI_SUCCESS;
 }
 
-int Collective::begin_movement(core::Call call, const Arguments& a) {
+int RangeCollective::begin_movement(core::Call call, const Arguments& a) {
   const bool root = range_.rank == a.root, scatters = a.op == Kind::scatter;
   call.in_place = scatters               ? root && a.recv == MPI_IN_PLACE
                   : a.op == Kind::gather ? root && a.send == MPI_IN_PLACE
@@ -220,7 +220,7 @@ int Collective::begin_movement(core::Call call, const Arguments& a) {
   return MPI_SUCCESS;
 }
 
-int Collective::begin_irregular(core::Call call, const Arguments& a) {
+int RangeCollective::begin_irregular(core::Call call, const Arguments& a) {
   // An element is a block.
   const bool root = range_.rank == a.root;
   call.op = core::regular(a.op);
@@ -266,7 +266,7 @@ int Collective::begin_irregular(core::Call call, const Arguments& a) {
   return MPI_SUCCESS;
 }
 
-void Collective::step() {
+void RangeCollective::step() {
   if (complete) return;
   bool moved = true;
   while (rc == MPI_SUCCESS && moved && !running_.done()) rc = running_.step(moved);
@@ -277,28 +277,28 @@ void Collective::step() {
   program_.reset();
 }
 
-int Collective::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, int channel, void** ticket) {
+int RangeCollective::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, int channel, void** ticket) {
   int rc = MPI_SUCCESS;
   *ticket = hub_of(range_).send(data, count, type, to_mpi(range_, to), {identity_of(range_), channel, number_, 0, 0},
                                 false, &rc);
   return rc;
 }
 
-int Collective::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, int channel, void** ticket) {
+int RangeCollective::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, int channel, void** ticket) {
   *ticket =
       hub_of(range_).receive(data, count, type, to_mpi(range_, from), {identity_of(range_), channel, number_, 0, 0});
   return MPI_SUCCESS;
 }
 
-bool Collective::done(void* ticket, int* rc) {
-  auto* const message = static_cast<Message*>(ticket);
+bool RangeCollective::done(void* ticket, int* rc) {
+  auto* const message = static_cast<RangeMessage*>(ticket);
   if (!message->complete) return false;
   *rc = message->rc;
   hub_of(range_).release(message);
   return true;
 }
 
-void Collective::drop(void* ticket) { hub_of(range_).release(static_cast<Message*>(ticket)); }
+void RangeCollective::drop(void* ticket) { hub_of(range_).release(static_cast<RangeMessage*>(ticket)); }
 
 void Library::discard(Operation* operation) {
   operation->next_discarded = discarded_.load(std::memory_order_relaxed);

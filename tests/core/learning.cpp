@@ -1166,7 +1166,7 @@ class SimulatedJob {
     bool meets = false;     ///< has made the call, and leaves once all ranks have the announcement
     bool identified = true;
     Sequence::Before before;
-    Member member;
+    AgreementMember member;
     std::deque<std::vector<char>> mail, under_way;  ///< announcements
     std::uint64_t logged_from = 0;
     bool silent = false;  ///< the rank sends no more logs, as after an error of an operation
