@@ -35,7 +35,7 @@ void give_back(std::vector<char>& buffer) {
 
 }  // namespace
 
-void Mailbox::put(Rank to, char kind, std::span<const char> head, std::span<const char> body) {
+void Mailbox::put_message(Rank to, char kind, std::span<const char> head, std::span<const char> body) {
   Peer& peer = peers_[to];
   const Length length = 1 + head.size() + body.size();
   if (peer.begin > 0) {
@@ -58,7 +58,7 @@ bool Mailbox::send_piece(Rank to, Peer& peer, std::size_t bytes, Wire& wire) {
   const PieceHead head{peer.taken};
   std::memcpy(piece.data(), &head, sizeof head);
   if (bytes > 0) std::memcpy(piece.data() + sizeof head, peer.out.data() + peer.begin, bytes);
-  if (!wire.send(to, std::span(piece).first(sizeof head + bytes))) return false;
+  if (!wire.send_piece(to, std::span(piece).first(sizeof head + bytes))) return false;
   peer.told = peer.taken;
   peer.begin += bytes;
   waiting_ -= bytes;
@@ -70,7 +70,7 @@ bool Mailbox::send_piece(Rank to, Peer& peer, std::size_t bytes, Wire& wire) {
   return true;
 }
 
-void Mailbox::push(Wire& wire) {
+void Mailbox::send_pieces(Wire& wire) {
   if (waiting_ == 0 && !owes_) return;
   owes_ = false;
   for (auto& [to, peer] : peers_) {
@@ -81,7 +81,7 @@ void Mailbox::push(Wire& wire) {
   }
 }
 
-void Mailbox::take(Rank from, std::span<const char> piece, Reader& reader) {
+void Mailbox::take_piece(Rank from, std::span<const char> piece, Reader& reader) {
   PieceHead head;
   if (piece.size() < sizeof head) return;
   std::memcpy(&head, piece.data(), sizeof head);
@@ -108,7 +108,7 @@ void Mailbox::take(Rank from, std::span<const char> piece, Reader& reader) {
   owes_ = owes_ || peer.taken - peer.told >= kTellAfter;
   std::size_t read = 0;
   for (std::size_t bytes = next(0); bytes > 0; bytes = next(read)) {
-    reader.read(from, stream.subspan(read + sizeof(Length), bytes - sizeof(Length)));
+    reader.read_message(from, stream.subspan(read + sizeof(Length), bytes - sizeof(Length)));
     read += bytes;
   }
   if (!joins) return;
@@ -116,13 +116,13 @@ void Mailbox::take(Rank from, std::span<const char> piece, Reader& reader) {
   if (peer.in.empty()) give_back(peer.in);
 }
 
-void Mailbox::expect(Rank peer) {
+void Mailbox::expect_peer(Rank peer) {
   Peer& it = peers_[peer];
   it.in.reserve(2 * kPiece);
   it.out.reserve(2 * kPiece);
 }
 
-std::size_t Mailbox::waiting(Rank to) const {
+std::size_t Mailbox::waiting_bytes(Rank to) const {
   const auto peer = peers_.find(to);
   return peer == peers_.end() ? 0 : peer->second.out.size() - peer->second.begin;
 }

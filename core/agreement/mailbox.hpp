@@ -33,31 +33,31 @@ class Mailbox {
     virtual ~Wire() = default;
     /// Sends a piece without waiting. Pieces to one process arrive in their order. Returns false if the wire cannot
     /// take the piece now.
-    virtual bool send(Rank to, std::span<const char> piece) = 0;
+    virtual bool send_piece(Rank to, std::span<const char> piece) = 0;
   };
   /// The receiver of complete messages.
   class Reader {
    public:
     virtual ~Reader() = default;
-    /// May put() messages. Must not throw.
-    virtual void read(Rank from, std::span<const char> message) noexcept = 0;
+    /// May put_message() messages. Must not throw.
+    virtual void read_message(Rank from, std::span<const char> message) noexcept = 0;
   };
 
   /// Allocates memory for small messages from and to this peer, so that they need no allocation later.
-  void expect(Rank peer);
+  void expect_peer(Rank peer);
 
   /// Adds a message, of a kind, to those that wait. If it throws std::bad_alloc, nothing has changed.
-  void put(Rank to, char kind, std::span<const char> head, std::span<const char> body);
+  void put_message(Rank to, char kind, std::span<const char> head, std::span<const char> body);
   /// Sends the pieces that the windows allow.
-  void push(Wire& wire);
+  void send_pieces(Wire& wire);
   /// Takes a piece that has arrived, and reads the messages that are complete. Damaged pieces are dropped. If it throws
   /// std::bad_alloc, nothing has changed, so the caller keeps the piece and takes it again later.
-  void take(Rank from, std::span<const char> piece, Reader& reader);
+  void take_piece(Rank from, std::span<const char> piece, Reader& reader);
 
   /// Bytes to this peer that wait in the mailbox.
-  std::size_t waiting(Rank to) const;
+  std::size_t waiting_bytes(Rank to) const;
   /// Whether any bytes wait in the mailbox.
-  bool waits() const { return waiting_ > 0; }
+  bool has_waiting_bytes() const { return waiting_ > 0; }
   /// Pieces to this peer that it has not acknowledged.
   std::uint32_t under_way(Rank to) const;
 

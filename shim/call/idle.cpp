@@ -60,7 +60,7 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
 
 void idle_stop() {
   if (!idle.state) return;
-  idle.state->member.pass(static_cast<std::uint64_t>(idle.granted - idle.left));
+  idle.state->member.pass_calls(static_cast<std::uint64_t>(idle.granted - idle.left));
   idle.state = nullptr;
   idle.left = 0;
 }

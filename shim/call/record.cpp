@@ -83,7 +83,7 @@ void log_call(const ObservedCall& call) {
   }
   CallLog& log = state.log(lock);
   if (log.records.size() != call.n - log.first || log.records.size() >= core::Sequence::kRootedEpoch) {
-    if (!state.member.sequence().waits()) ++log.missed;  // with waits, an epoch may be longer than its log
+    if (!state.member.sequence().may_wait()) ++log.missed;  // with waits, an epoch may be longer than its log
     return;
   }
   try {

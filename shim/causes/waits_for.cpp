@@ -96,7 +96,7 @@ Awaited::Awaited(int count, const MPI_Request* requests) {
     }
 }
 
-void Awaited::done(const Message& message, bool awaited) const {
+void Awaited::complete_message(const Message& message, bool awaited) const {
   StartedMessage& started = *message.started;
   // Two of the call's requests may have had the same place.
   if (started.request != message.request) return;
@@ -105,15 +105,15 @@ void Awaited::done(const Message& message, bool awaited) const {
   if (!started.persistent) started.request = {};
 }
 
-void Awaited::all_done() const {
+void Awaited::complete_all() const {
   // MPI does not say which message came last, so the call waits for all of them at the same time: for the received ones
   // where there are some.
-  for (const Message& m : found()) done(m, m.started->receives == receives_);
+  for (const Message& m : found()) complete_message(m, m.started->receives == receives_);
 }
 
-void Awaited::done(int index) const {
+void Awaited::complete_one(int index) const {
   for (const Message& m : found())
-    if (m.index == index) done(m, true);
+    if (m.index == index) complete_message(m, true);
 }
 
 }  // namespace latecomer::shim

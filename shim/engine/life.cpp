@@ -50,7 +50,7 @@ void Engine::stop() {
   // the process never entered.
   for (auto& run : runs_) {
     if (run->left) run->running.run_until(job_rules().courteous, [&] { return run->running.done(); });
-    else run->running.abandon();
+    else run->running.drop_messages();
   }
   runs_.clear();
   take_last_notices();

@@ -18,15 +18,15 @@ int Engine::run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const 
   std::list<std::unique_ptr<Run>> place(1);  // allocated before the first message
   std::unique_ptr<Run> run = claim(watched, n, key, own, failure == MPI_SUCCESS);
   Run& r = *run;
-  r.running.fail(failure);
+  r.running.note_failure(failure);
   // The engine began a gather without knowing of MPI_IN_PLACE. The root's own block is already in its receive buffer.
   char* input = static_cast<char*>(const_cast<void*>(operands.send));
   if (key.in_place && core::is_gather(key.algorithm->op))
     input = static_cast<char*>(operands.recv) + watched->rank * key.count;
-  r.running.arrive(input, static_cast<char*>(operands.recv), MPI_BYTE, MPI_OP_NULL, Layout::bytes());
+  r.running.set_buffers(input, static_cast<char*>(operands.recv), MPI_BYTE, MPI_OP_NULL, Layout::bytes());
   const int rc =
       r.running.run_until(job_rules().courteous, [&] { return r.running.foreground_done() && r.running.all_posted(); });
-  if (rc != MPI_SUCCESS) r.running.abandon();
+  if (rc != MPI_SUCCESS) r.running.drop_messages();
   const std::lock_guard lock(mutex_);
   watched->posted.store(n + 1, std::memory_order_release);
   r.left = true;
@@ -90,7 +90,7 @@ std::unique_ptr<Engine::Run> Engine::make(const std::shared_ptr<Watched>& watche
   const std::size_t need = scratch ? static_cast<std::size_t>(run->scratch_bytes()) + 64 : 0;
   if (run->scratch.size() < need) run->scratch.resize(need);
   run->told.assign(static_cast<std::size_t>(watched->size), 0);
-  run->running.begin(*run->program, {comm_, watched->context, watched->world, job_world().rank}, run.get());
+  run->running.begin_schedule(*run->program, {comm_, watched->context, watched->world, job_world().rank}, run.get());
   run->running.give_scratch(run->scratch.data(), Layout::bytes());
   return run;
 }

@@ -149,7 +149,7 @@ RangeCollective::RangeCollective(const latecomer_range& range, const Arguments& 
 
 RangeCollective::~RangeCollective() {
   library().forget(this);
-  if (!complete && program_ && library().knows(&hub_of(range_))) running_.abandon();
+  if (!complete && program_ && library().knows(&hub_of(range_))) running_.drop_messages();
   if (complete && rc == MPI_SUCCESS) library().give_back(std::move(scratch_));
 }
 
@@ -161,7 +161,7 @@ int RangeCollective::begin(const Arguments& a) {
   call.element_bytes = 1;
   if (a.op == Kind::barrier) {
     compile(call, false);
-    running_.arrive(nullptr, nullptr, MPI_BYTE, MPI_OP_NULL, shim::Layout::bytes());
+    running_.set_buffers(nullptr, nullptr, MPI_BYTE, MPI_OP_NULL, shim::Layout::bytes());
     return MPI_SUCCESS;
   }
   if (core::is_reduction(a.op)) return begin_reduction(call, a);
@@ -173,7 +173,7 @@ MPI_Count RangeCollective::compile(const core::Call& call, bool scales) {
   Library::Schedule schedule = library().schedule(call, range_.rank, scales);
   program_ = std::move(schedule.program);
   Hub& hub = hub_of(range_);
-  running_.begin(*program_, {hub.comm(), 0, {}, hub.rank(), this}, nullptr);
+  running_.begin_schedule(*program_, {hub.comm(), 0, {}, hub.rank(), this}, nullptr);
   return schedule.items;
 }
 
@@ -191,8 +191,8 @@ int RangeCollective::begin_reduction(core::Call call, const Arguments& a) {
   if (items > 1) layout = layout.times(items);
   scratch_ = library().borrow(layout.bytes_for(program_->scratch) + 64);
   running_.give_scratch(scratch_.data(), layout);
-  running_.arrive(call.in_place ? nullptr : static_cast<char*>(const_cast<void*>(a.send)), static_cast<char*>(a.recv),
-                  recv_type_.get(), a.reduction, layout, items);
+  running_.set_buffers(call.in_place ? nullptr : static_cast<char*>(const_cast<void*>(a.send)),
+                       static_cast<char*>(a.recv), recv_type_.get(), a.reduction, layout, items);
   return MPI_SUCCESS;
 }
 
@@ -216,7 +216,7 @@ int RangeCollective::begin_movement(core::Call call, const Arguments& a) {
   if (bytes_->rc() != MPI_SUCCESS) return bytes_->rc();
   scratch_ = library().borrow(layout.bytes_for(program_->scratch) + 64);
   running_.give_scratch(scratch_.data(), layout);
-  running_.arrive(bytes_->input(), bytes_->output(), MPI_BYTE, MPI_OP_NULL, layout, items);
+  running_.set_buffers(bytes_->input(), bytes_->output(), MPI_BYTE, MPI_OP_NULL, layout, items);
   return MPI_SUCCESS;
 }
 
@@ -262,7 +262,7 @@ int RangeCollective::begin_irregular(core::Call call, const Arguments& a) {
   }
   compile(call, false);
   if (program_->scratch > 0) return MPI_ERR_INTERN;  // a schedule that forwards blocks
-  running_.arrive(blocks_);
+  running_.set_buffers(blocks_);
   return MPI_SUCCESS;
 }
 
@@ -271,7 +271,7 @@ void RangeCollective::step() {
   bool moved = true;
   while (rc == MPI_SUCCESS && moved && !running_.done()) rc = running_.step(moved);
   if (rc == MPI_SUCCESS && !running_.done()) return;
-  if (rc != MPI_SUCCESS) running_.abandon();
+  if (rc != MPI_SUCCESS) running_.drop_messages();
   else if (bytes_) rc = bytes_->finish();
   complete = true;
   program_.reset();
