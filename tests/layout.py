@@ -53,6 +53,8 @@ for path in sources:
         problems.append(f"{name}: no iostream in the shim")
     if not text.startswith("// SPDX-License-Identifier: BSD-3-Clause\n// "):
         problems.append(f"{name}: the header is the SPDX line and what the file owns")
+    if path.stem == "parts":
+        problems.append(f"{name}: name it after what it holds")
     if path.suffix == ".hpp" and "#pragma once" not in text:
         problems.append(f"{name}: #pragma once")
     # Types inside of types carry the name of the outer one. RBC and the range communicators define the names of their headers.

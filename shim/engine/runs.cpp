@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The runs of calls: their owner (the process or the engine), and the schedules and the memory that later runs reuse.
-// Engine::run() is the process's side of a call.
+// BackgroundEngine::run() is the process's side of a call.
 #include <algorithm>
 #include <new>
 #include <utility>
 
 #include "shim/clock.hpp"
-#include "shim/engine/parts.hpp"
+#include "shim/engine/background_engine.hpp"
 #include "shim/state/communicator.hpp"
 #include "shim/state/rules.hpp"
 #include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
-int Engine::run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key,
-                const Operands& operands, const OwnPattern* own, int failure) {
+int BackgroundEngine::run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key,
+                          const Operands& operands, const OwnPattern* own, int failure) {
   std::list<std::unique_ptr<Run>> place(1);  // allocated before the first message
   std::unique_ptr<Run> run = claim(watched, n, key, own, failure == MPI_SUCCESS);
   Run& r = *run;
@@ -41,8 +41,9 @@ int Engine::run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const 
   return out;
 }
 
-std::unique_ptr<Engine::Run> Engine::claim(const std::shared_ptr<Watched>& watched, std::uint64_t n,
-                                           const ScheduleKey& key, const OwnPattern* own, bool scratch) {
+std::unique_ptr<BackgroundEngine::Run> BackgroundEngine::claim(const std::shared_ptr<Watched>& watched, std::uint64_t n,
+                                                               const ScheduleKey& key, const OwnPattern* own,
+                                                               bool scratch) {
   std::unique_lock lock(mutex_);
   if (!used_) kick();
   last_claim_ = now();
@@ -64,9 +65,10 @@ std::unique_ptr<Engine::Run> Engine::claim(const std::shared_ptr<Watched>& watch
               own ? &own->pattern : nullptr, scratch);
 }
 
-std::unique_ptr<Engine::Run> Engine::make(const std::shared_ptr<Watched>& watched, std::uint64_t n,
-                                          const ScheduleKey& key, const core::Plan* plan, std::uint64_t plan_hash,
-                                          const core::Pattern* own, bool scratch) {
+std::unique_ptr<BackgroundEngine::Run> BackgroundEngine::make(const std::shared_ptr<Watched>& watched, std::uint64_t n,
+                                                              const ScheduleKey& key, const core::Plan* plan,
+                                                              std::uint64_t plan_hash, const core::Pattern* own,
+                                                              bool scratch) {
   std::unique_ptr<Run> run;
   if (!idle_.empty()) {
     run = std::move(idle_.back());
@@ -95,7 +97,7 @@ std::unique_ptr<Engine::Run> Engine::make(const std::shared_ptr<Watched>& watche
   return run;
 }
 
-void Engine::recycle(std::unique_ptr<Run> run) try {
+void BackgroundEngine::recycle(std::unique_ptr<Run> run) try {
   if (run->early) held_ -= run->scratch_bytes();
   if (run->key.pattern == kOwn) run->program.reset();  // its pattern is of this call alone
   // Derived: idle runs keep at most 8 x 1 MiB of scratch memory per rank. Beyond these limits the memory is freed, and
@@ -110,7 +112,7 @@ void Engine::recycle(std::unique_ptr<Run> run) try {
   // A later run builds its schedule again.
 }
 
-void Engine::keep(Run& run) {
+void BackgroundEngine::keep(Run& run) {
   // As many as an executor keeps (kKeptSchedules). Beyond, the places are used in turn: the schedule there is dropped,
   // and built again for its next call.
   constexpr std::size_t kPrograms = 64;
@@ -122,7 +124,7 @@ void Engine::keep(Run& run) {
   *place = {run.key, run.watched->identity, run.plan_hash, std::move(run.program)};
 }
 
-void Engine::send_notice(const Run& run, Rank peer) try {
+void BackgroundEngine::send_notice(const Run& run, Rank peer) try {
   const ScheduleKey& k = run.key;
   notices_.send({run.watched->identity,
                  run.n,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Walks the stack from an intercepted call to its site.
-#include "shim/sites/parts.hpp"
+#include "shim/sites/unwind.hpp"
 
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
@@ -14,6 +14,9 @@
 #include <vector>
 
 #include "core/base/text.hpp"
+#include "shim/sites/modules.hpp"
+#include "shim/sites/python.hpp"
+#include "shim/sites/table.hpp"
 
 namespace latecomer::shim {
 
@@ -138,7 +141,7 @@ Walk walk_by_rules(std::uintptr_t from, std::uintptr_t frame) {
   for (int count = 0, steps = 0; steps < kStack; ++steps) {
     const std::uint64_t packed = rule_of(at.address);
     if (packed == 0) return out;
-    const FrameRule rule = Rule::unpack(packed);
+    const FrameRule rule = FrameRule::unpack(packed);
     if (rule.base == FrameRule::irregular) {
       out.learns = false;
       return out;  // of one variable only: a copy of it takes 20 ns
@@ -213,7 +216,7 @@ FrameRule find_rule(unw_cursor_t& cursor) {
     out.base = FrameRule::from_rbp;
     out.length = static_cast<std::int32_t>(end - rbp);
   }
-  if (end - rsp >= static_cast<std::uintptr_t>(FrameRule::kLongest)) return {Rule::irregular, out.mpi, 0, 0};
+  if (end - rsp >= static_cast<std::uintptr_t>(FrameRule::kLongest)) return {FrameRule::irregular, out.mpi, 0, 0};
   if (saved >= rsp && saved < end) out.saved = static_cast<std::int32_t>(end - saved);
   return out;
 }
