@@ -9,7 +9,17 @@ root = pathlib.Path(sys.argv[1])
 sys.path.append(str(root / "tests/support"))
 from statements import find_joined_statements
 
+
+def find_types(text):
+    """The types that a file defines in namespaces, and not in other types or functions."""
+    return re.findall(r"^(?:template <[^{;]*> *\n?)?(?:struct|class|union|enum(?: class)?) (?:alignas\([^)]*\) )?(\w+)(?: final)?(?:\s*:(?!:)[^;{]*)?\s*\{", text, re.M)
+
+
+if find_types("struct A;\nclass B final : public A {\n  struct C {};\n};\ntemplate <typename T>\nstruct D {};\nenum class E : char { a };\n") != ["B", "D", "E"]:
+    sys.exit("find_types() does not find the types of its sample")
+
 problems = []
+types = {}  # the file of each type's definition
 allowed = {"core": {"core"}, "profiles": {"core", "profiles"}, "shim": {"core", "profiles", "shim"}}
 sources = [p for part in allowed for p in (root / part).rglob("*") if p.suffix in (".cpp", ".hpp", ".def", ".h")]
 for path in sources:
@@ -43,8 +53,15 @@ for path in sources:
         problems.append(f"{name}: no iostream in the shim")
     if not text.startswith("// SPDX-License-Identifier: BSD-3-Clause\n// "):
         problems.append(f"{name}: the header is the SPDX line and what the file owns")
+    if path.stem == "parts":
+        problems.append(f"{name}: name it after what it holds")
     if path.suffix == ".hpp" and "#pragma once" not in text:
         problems.append(f"{name}: #pragma once")
+    # Types inside of types carry the name of the outer one. RBC and the range communicators define the names of their headers.
+    if name.parts[:2] != ("shim", "include"):
+        for defined in find_types(text):
+            if types.setdefault(defined, name) != name:
+                problems.append(f"{name}: {types[defined]} defines another {defined}")
 # Inside core: a folder may include the folders before it.
 order = ["base", "collective", "pap", "network", "schedule", "trees", "algorithms", "verify", "model", "policy", "select", "agreement", "learning"]
 for path in (root / "core").rglob("*"):

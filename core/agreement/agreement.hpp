@@ -56,7 +56,7 @@ Call call_of(const Signature& signature, int ranks);
 
 /// Whether a call gets a number. Ranks may start persistent operations in different orders (MPI 4.0, section 6.13), so
 /// latecomer only observes these. A call that MPI refuses on all ranks depends on nobody, so it proves nothing.
-constexpr bool counted(const Signature& s) { return s.kind != CallKind::persistent && !s.refused; }
+constexpr bool is_counted(const Signature& s) { return s.kind != CallKind::persistent && !s.refused; }
 
 /// One rank's position in the sequence of calls of one communicator. Small, because programs create thousands of
 /// communicators.
@@ -89,7 +89,7 @@ class Sequence {
 
   /// Registers a counted call, before it. `plans`: the mode is apply. `identified`: the ranks have agreed on the
   /// communicator's identity.
-  Before begin(const Signature& signature, bool plans, bool identified) {
+  Before begin_call(const Signature& signature, bool plans, bool identified) {
     const bool blocks = signature.kind == CallKind::blocking;
     const Before out{n_++};
     if (blocks) {
@@ -106,7 +106,7 @@ class Sequence {
   /// Allows boundaries to wait for the leader, from the next call on. All ranks must call this function before the same
   /// call, so their reason may depend only on the universal signature.
   void allow_waits() { waits_ = true; }
-  bool waits() const { return waits_; }
+  bool may_wait() const { return waits_; }
 
   /// The actions of all ranks before they leave a call. All ranks are inside the same call then, so no rank waits for
   /// the program of another.
@@ -115,9 +115,9 @@ class Sequence {
     bool meet = false;      ///< leave once all ranks have the outstanding announcement
   };
 
-  /// Registers the return of a call. A second call of this function does nothing. So call it before begin(), too: an
-  /// error handler may take one rank out of a call by a jump, while the other ranks return from it normally.
-  After end(bool identified) {
+  /// Registers the return of a call. A second call of this function does nothing. So call it before begin_call(), too:
+  /// an error handler may take one rank out of a call by a jump, while the other ranks return from it normally.
+  After end_call(bool identified) {
     const Open open = std::exchange(open_, Open::nothing);
     if (open == Open::nothing) [[likely]]
       return {};
@@ -129,7 +129,7 @@ class Sequence {
   }
 
   /// Sets the length of the epoch that the current call begins, as its announcement says. 0: the default length.
-  void lasts(std::uint64_t calls) {
+  void set_epoch_length(std::uint64_t calls) {
     if (calls == 0) return;
     boundary_ = n_ - 1 + std::max<std::uint64_t>(calls, 2);
     brief_ = calls <= kFirstBoundary;
@@ -142,17 +142,17 @@ class Sequence {
     brief_ = true;
   }
   /// Whether the epoch is so short that a rank should look for an announcement after every call.
-  bool brief() const { return brief_; }
+  bool has_brief_epoch() const { return brief_; }
 
-  /// Whether end() changes no state, for any call before the last one of the epoch.
+  /// Whether end_call() changes no state, for any call before the last one of the epoch.
   bool settled() const { return !only_rooted_; }
   /// Registers `calls` calls at once. Requires settled(), and that neither a boundary nor the call before it is among
   /// these calls.
-  void pass(std::uint64_t calls) { n_ += calls; }
+  void pass_calls(std::uint64_t calls) { n_ += calls; }
 
   std::uint64_t next_number() const { return n_; }
   /// Whether an announcement is outstanding: sent by the leader, and not yet in force.
-  bool awaits() const { return outstanding_; }
+  bool awaits_announcement() const { return outstanding_; }
   std::uint64_t next_boundary() const { return boundary_; }
 
  private:

@@ -35,7 +35,7 @@ void give_back(std::vector<char>& buffer, std::size_t expected) {
 
 }  // namespace
 
-void Mailbox::put(Rank to, char kind, std::span<const char> head, std::span<const char> body) {
+void Mailbox::put_message(Rank to, char kind, std::span<const char> head, std::span<const char> body) {
   Peer& peer = peers_[to];
   const Length length = 1 + head.size() + body.size();
   if (peer.begin > 0) {
@@ -58,7 +58,7 @@ bool Mailbox::send_piece(Rank to, Peer& peer, std::size_t bytes, Wire& wire) {
   const PieceHead head{peer.taken};
   std::memcpy(piece.data(), &head, sizeof head);
   if (bytes > 0) std::memcpy(piece.data() + sizeof head, peer.out.data() + peer.begin, bytes);
-  if (!wire.send(to, std::span(piece).first(sizeof head + bytes))) return false;
+  if (!wire.send_piece(to, std::span(piece).first(sizeof head + bytes))) return false;
   peer.told = peer.taken;
   peer.begin += bytes;
   waiting_ -= bytes;
@@ -70,7 +70,7 @@ bool Mailbox::send_piece(Rank to, Peer& peer, std::size_t bytes, Wire& wire) {
   return true;
 }
 
-void Mailbox::push(Wire& wire) {
+void Mailbox::send_pieces(Wire& wire) {
   if (waiting_ == 0 && !owes_) return;
   owes_ = false;
   for (auto& [to, peer] : peers_) {
@@ -82,21 +82,21 @@ void Mailbox::push(Wire& wire) {
 }
 
 /// Loses the message that is not complete. Returns false if its length has not arrived.
-bool Mailbox::leave_out(Peer& peer) {
+bool Mailbox::drop_message(Peer& peer) {
   Length length;
   if (peer.in.size() < sizeof length) return false;
   std::memcpy(&length, peer.in.data(), sizeof length);
-  peer.left_out = sizeof length + length - peer.in.size();
+  peer.dropped = sizeof length + length - peer.in.size();
   peer.in.clear();
   return true;
 }
 
-void Mailbox::take(Rank from, std::span<const char> piece, Reader& reader) {
+void Mailbox::take_piece(Rank from, std::span<const char> piece, Reader& reader) {
   PieceHead head;
   if (piece.size() < sizeof head) return;
   std::memcpy(&head, piece.data(), sizeof head);
   Peer& peer = peers_[from];
-  const std::size_t lost = std::min<std::uint64_t>(peer.left_out, piece.size() - sizeof head);
+  const std::size_t lost = std::min<std::uint64_t>(peer.dropped, piece.size() - sizeof head);
   std::span<const char> stream = piece.subspan(sizeof head + lost);
   const auto next = [&](std::size_t at) -> std::size_t {  // bytes of a complete message with its length, or 0
     Length length;
@@ -110,8 +110,8 @@ void Mailbox::take(Rank from, std::span<const char> piece, Reader& reader) {
     try {
       peer.in.insert(peer.in.end(), stream.begin(), stream.end());
     } catch (const std::bad_alloc&) {
-      if (!leaves_out_ || !leave_out(peer)) throw;
-      return take(from, piece, reader);
+      if (!drops_messages_ || !drop_message(peer)) throw;
+      return take_piece(from, piece, reader);
     }
     stream = peer.in;
   } else {
@@ -119,13 +119,13 @@ void Mailbox::take(Rank from, std::span<const char> piece, Reader& reader) {
     for (std::size_t bytes = next(0); bytes > 0; bytes = next(whole)) whole += bytes;
     peer.in.assign(stream.begin() + static_cast<std::ptrdiff_t>(whole), stream.end());
   }
-  peer.left_out -= lost;
+  peer.dropped -= lost;
   if (head.taken - peer.arrived <= peer.sent - peer.arrived) peer.arrived = head.taken;
   peer.taken += piece.size() > sizeof head;
   owes_ = owes_ || peer.taken - peer.told >= kTellAfter;
   std::size_t read = 0;
   for (std::size_t bytes = next(0); bytes > 0; bytes = next(read)) {
-    reader.read(from, stream.subspan(read + sizeof(Length), bytes - sizeof(Length)));
+    reader.read_message(from, stream.subspan(read + sizeof(Length), bytes - sizeof(Length)));
     read += bytes;
   }
   if (!joins) return;
@@ -133,7 +133,7 @@ void Mailbox::take(Rank from, std::span<const char> piece, Reader& reader) {
   if (peer.in.empty()) give_back(peer.in, peer.expected);
 }
 
-void Mailbox::expect(Rank peer, std::size_t bytes) {
+void Mailbox::expect_peer(Rank peer, std::size_t bytes) {
   // A message, its length, its kind, and the rest of the piece that it ends in.
   const std::size_t room = bytes + sizeof(Length) + 1 + kPiece;
   Peer& it = peers_[peer];
@@ -142,7 +142,7 @@ void Mailbox::expect(Rank peer, std::size_t bytes) {
   it.expected = room;
 }
 
-std::size_t Mailbox::waiting(Rank to) const {
+std::size_t Mailbox::waiting_bytes(Rank to) const {
   const auto peer = peers_.find(to);
   return peer == peers_.end() ? 0 : peer->second.out.size() - peer->second.begin;
 }

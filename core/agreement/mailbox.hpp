@@ -33,35 +33,35 @@ class Mailbox {
     virtual ~Wire() = default;
     /// Sends a piece without waiting. Pieces to one process arrive in their order. Returns false if the wire cannot
     /// take the piece now.
-    virtual bool send(Rank to, std::span<const char> piece) = 0;
+    virtual bool send_piece(Rank to, std::span<const char> piece) = 0;
   };
   /// The receiver of complete messages.
   class Reader {
    public:
     virtual ~Reader() = default;
-    /// May put() messages. Must not throw.
-    virtual void read(Rank from, std::span<const char> message) noexcept = 0;
+    /// May put_message() messages. Must not throw.
+    virtual void read_message(Rank from, std::span<const char> message) noexcept = 0;
   };
 
   /// Allocates memory for messages of up to that many bytes from and to this peer, so that they need no allocation
   /// later.
-  void expect(Rank peer, std::size_t bytes = kPiece);
+  void expect_peer(Rank peer, std::size_t bytes = kPiece);
   /// From now on, a message from a peer for which there is no memory is lost, and the messages behind it arrive. Else
   /// they would wait for the memory.
-  void leave_out_what_does_not_fit() { leaves_out_ = true; }
+  void drop_messages_that_do_not_fit() { drops_messages_ = true; }
 
   /// Adds a message, of a kind, to those that wait. If it throws std::bad_alloc, nothing has changed.
-  void put(Rank to, char kind, std::span<const char> head, std::span<const char> body);
+  void put_message(Rank to, char kind, std::span<const char> head, std::span<const char> body);
   /// Sends the pieces that the windows allow.
-  void push(Wire& wire);
+  void send_pieces(Wire& wire);
   /// Takes a piece that has arrived, and reads the messages that are complete. Damaged pieces are dropped. If it throws
   /// std::bad_alloc, nothing has changed, so the caller keeps the piece and takes it again later.
-  void take(Rank from, std::span<const char> piece, Reader& reader);
+  void take_piece(Rank from, std::span<const char> piece, Reader& reader);
 
   /// Bytes to this peer that wait in the mailbox.
-  std::size_t waiting(Rank to) const;
+  std::size_t waiting_bytes(Rank to) const;
   /// Whether any bytes wait in the mailbox.
-  bool waits() const { return waiting_ > 0; }
+  bool has_waiting_bytes() const { return waiting_ > 0; }
   /// Pieces to this peer that it has not acknowledged.
   std::uint32_t under_way(Rank to) const;
 
@@ -72,15 +72,15 @@ class Mailbox {
     std::vector<char> in;                 ///< the stream from this peer: a message that is not complete
     std::uint32_t sent = 0, arrived = 0;  ///< pieces sent to this peer; those that it has acknowledged
     std::uint32_t taken = 0, told = 0;    ///< pieces taken from this peer; those that were acknowledged to it
-    std::uint64_t left_out = 0;           ///< bytes of a lost message that are still to come
+    std::uint64_t dropped = 0;            ///< bytes of a lost message that are still to come
     std::size_t expected = 0;             ///< bytes that `out` and `in` keep memory for
   };
-  static bool leave_out(Peer& peer);
+  static bool drop_message(Peer& peer);
   bool send_piece(Rank to, Peer& peer, std::size_t bytes, Wire& wire);
 
   std::map<Rank, Peer> peers_;
   std::size_t waiting_ = 0;  ///< bytes to all peers
-  bool leaves_out_ = false;
+  bool drops_messages_ = false;
   bool owes_ = false;  ///< some peer may need an acknowledgement of its pieces
 };
 

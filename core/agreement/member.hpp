@@ -15,56 +15,56 @@
 
 namespace latecomer::core {
 
-class Member {
+class AgreementMember {
  public:
-  /// The steps before a counted call. Call after() first: an error handler may have left the call before by a jump.
-  /// `plans`: announcements may come. `may_wait`: rooted calls may ask for boundaries at which ranks wait.
-  Sequence::Before before(const Signature& signature, int comm_size, const Policy& policy, bool may_wait, bool plans,
-                          bool identified) {
-    if (may_wait && is_rooted(signature.op) && !sequence_.waits() && waits_for_leader(policy, signature, comm_size))
+  /// The steps before a counted call. Call steps_after() first: an error handler may have left the call before by a
+  /// jump. `plans`: announcements may come. `may_wait`: rooted calls may ask for boundaries at which ranks wait.
+  Sequence::Before steps_before(const Signature& signature, int comm_size, const Policy& policy, bool may_wait,
+                                bool plans, bool identified) {
+    if (may_wait && is_rooted(signature.op) && !sequence_.may_wait() && waits_for_leader(policy, signature, comm_size))
         [[unlikely]]
       sequence_.allow_waits();
-    return sequence_.begin(signature, plans, identified);
+    return sequence_.begin_call(signature, plans, identified);
   }
   /// The steps that all members take together before they leave the call.
-  Sequence::After after(bool identified) { return sequence_.end(identified); }
+  Sequence::After steps_after(bool identified) { return sequence_.end_call(identified); }
 
   /// Whether to look for an announcement after call n: after every eighth call, and after every call of a short epoch.
   bool looks_after(std::uint64_t n) const {
-    return ((n & 7) == 4 || sequence_.brief()) && sequence_.awaits() && !heard_;
+    return ((n & 7) == 4 || sequence_.has_brief_epoch()) && sequence_.awaits_announcement() && !heard_;
   }
   /// Keeps an announcement until its call. Bytes that are none count as "no plan": they are the same on all members. If
   /// it throws std::bad_alloc, nothing has changed.
-  void hear(std::span<const char> bytes, int comm_size) {
+  void take_announcement(std::span<const char> bytes, int comm_size) {
     auto heard = std::make_unique<Announcement>();
     if (!Announcement::deserialize(bytes, comm_size, *heard)) *heard = {};
     heard_ = std::move(heard);
   }
   /// The announcement that is not yet in force, or nullptr.
-  const Announcement* heard() const { return heard_.get(); }
+  const Announcement* next_announcement() const { return heard_.get(); }
   /// Puts it in force, from the current call on. Returns whether another plan decides now. If it throws std::bad_alloc,
   /// nothing has changed.
   bool put_in_force() {
     using Kind = Announcement::Kind;
     const bool other = heard_->kind == Kind::plan || (heard_->kind == Kind::none && !plan_.plan().empty());
     if (other) plan_.install(std::move(heard_->plan));
-    sequence_.lasts(heard_->epoch);
+    sequence_.set_epoch_length(heard_->epoch);
     resting_ = heard_->rest && heard_->kind == Kind::none;
     heard_.reset();
     return other;
   }
   /// Begins with the plan of an earlier run. All members call it before the first call.
-  void remember(const Plan& plan) { plan_.install(plan); }
+  void begin_with_plan(const Plan& plan) { plan_.install(plan); }
 
   /// The plan's entry for call n, or nullptr. Call it for every counted call, in order.
-  const PlanEntry* entry(std::uint64_t n, std::uint64_t signature) { return plan_.at(n, signature); }
+  const PlanEntry* find_entry(std::uint64_t n, std::uint64_t signature) { return plan_.at(n, signature); }
   const PlanInForce& in_force() const { return plan_; }
   const Plan& plan() const { return plan_.plan(); }
   /// The epoch is idle on all members: nothing is logged, and no plan is in force.
   bool rests() const { return resting_; }
   const Sequence& sequence() const { return sequence_; }
   void begin_early() { sequence_.begin_early(); }
-  void pass(std::uint64_t calls) { sequence_.pass(calls); }
+  void pass_calls(std::uint64_t calls) { sequence_.pass_calls(calls); }
 
  private:
   Sequence sequence_;

@@ -60,7 +60,7 @@ struct Announcement {
   enum class Kind : std::uint32_t { none, keep, plan } kind = Kind::none;
   Plan plan;
   bool rest = false;        ///< the epoch that begins when the announcement comes into force is idle: not logged
-  std::uint64_t epoch = 0;  ///< calls of that epoch; 0: the default of Sequence::lasts
+  std::uint64_t epoch = 0;  ///< calls of that epoch; 0: the default of Sequence::set_epoch_length
 
   std::vector<char> serialize() const;
   /// Returns false if the bytes are no announcement to `ranks` ranks. `out` is then unspecified.

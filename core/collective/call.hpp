@@ -47,11 +47,11 @@ inline Elements buffer_elements(const Call& call, Rank me, Buffer buffer) {
 }
 
 /// The location of a rank's contribution: elements `at` to `at + count` of `buffer`.
-struct Contribution {
+struct ContributionRange {
   Buffer buffer = Buffer::input;
   Elements at = 0, count = 0;
 };
-inline Contribution contribution(const Call& call, Rank me) {
+inline ContributionRange contribution_of(const Call& call, Rank me) {
   const CollectiveTraits& t = traits(call.op);
   if (const Elements input = buffer_elements(call, me, Buffer::input); input > 0) return {Buffer::input, 0, input};
   const Elements output = buffer_elements(call, me, Buffer::output);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The tables of policy keys: types, limits, defaults, documentation, and the member of Policy that holds the value.
 // This file must not check a value.
+#include "core/policy/keys.hpp"
+
 #include <algorithm>
 #include <array>
 #include <type_traits>
 
 #include "core/algorithms/segments.hpp"
 #include "core/policy/json_lines.hpp"
-#include "core/policy/parts.hpp"
 
 namespace latecomer::core {
 namespace {

@@ -5,7 +5,8 @@
 
 #include "core/base/text.hpp"
 #include "core/policy/json_lines.hpp"
-#include "core/policy/parts.hpp"
+#include "core/policy/keys.hpp"
+#include "core/policy/review.hpp"
 
 namespace latecomer::core {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The review of valid rules: it finds rules without effect, and rules that come into force late or serve a part of
 // their calls. It must not reject a policy.
+#include "core/policy/review.hpp"
+
 #include <algorithm>
 #include <string>
-
-#include "core/policy/parts.hpp"
 
 namespace latecomer::core {
 namespace {

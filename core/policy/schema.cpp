@@ -2,7 +2,7 @@
 // Generates the JSON Schema of the policy file from the tables of keys.
 #include <nlohmann/json.hpp>
 
-#include "core/policy/parts.hpp"
+#include "core/policy/keys.hpp"
 
 namespace latecomer::core {
 namespace {

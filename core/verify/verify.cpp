@@ -298,7 +298,7 @@ class Verifier {
     for (Rank r = 0; r < ranks(); ++r) {
       for (int b = 0; b < kBuffers; ++b)
         values(r, static_cast<Buffer>(b)).assign(static_cast<std::size_t>(size_of(r, static_cast<Buffer>(b))), 0);
-      const Contribution own = contribution(call_, r);
+      const ContributionRange own = contribution_of(call_, r);
       auto& mine = values(r, own.buffer);
       for (Elements e = 0; e < own.count; ++e) mine[static_cast<std::size_t>(own.at + e)] = leaf(r, e);
     }

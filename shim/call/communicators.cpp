@@ -42,7 +42,7 @@ void end_state(CommState* state) {
       note_outcome(*state);
       retain_log(*state);
     });
-    outlive(*state);
+    detach_branch(*state);
     attempt([&] {
       const JobLock lock;
       // Each snapshot contains these texts. A smaller limit would drop decisions of freed communicators from the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Describe: a call of the program becomes a Call with U(n). Nothing else reads its arguments.
+// Describe: a call of the program becomes an ObservedCall with U(n). Nothing else reads its arguments.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 namespace latecomer::shim {
 
 /// One intercepted call from arrival to exit. Operands are filled in for calls that may be dispatched.
-struct Call {
-  explicit Call(CommState& of, core::Collective op, core::CallKind kind, Nanoseconds at)
+struct ObservedCall {
+  explicit ObservedCall(CommState& of, core::Collective op, core::CallKind kind, Nanoseconds at)
       : state(&of),
         arrival(at),
         decides(job_rules().decides && !(job_rules().may_idle && of.member.rests() &&
@@ -34,7 +34,7 @@ struct Call {
   std::uint8_t algorithm = 0;  ///< as in CallRecord
   bool ended_epoch = false;
   core::Bytes block = -1;       ///< gatherv, scatterv: of this rank's own block
-  Forecast forecast;            ///< of the pattern that it ran on
+  ExpectedArrival forecast;     ///< of the pattern that it ran on
   core::Bytes all_blocks = -1;  ///< gatherv, scatterv, at the root: of all blocks
   /// The bytes of the call in this rank's counts of the site.
   core::Bytes bytes() const { return core::is_irregular(signature.op) ? all_blocks : signature.bytes; }
@@ -44,7 +44,7 @@ struct Call {
 /// Fills U(n) from the arguments of one call; see shim/front/functions.def.
 class Describe {
  public:
-  explicit Describe(Call& call)
+  explicit Describe(ObservedCall& call)
       : call_(call), state_(*call.state), signature_(call.signature), operands_(call.operands) {}
 
   int size() const { return state_.size; }
@@ -151,7 +151,7 @@ class Describe {
   static inline constinit std::atomic<std::uint64_t> last_type{0};
   static constexpr int kSizeBits = 16;
   static constexpr std::uint64_t kMostSize = (1u << kSizeBits) - 1;
-  Call& call_;
+  ObservedCall& call_;
   const CommState& state_;
   core::Signature& signature_;
   Operands& operands_;

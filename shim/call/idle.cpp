@@ -31,7 +31,7 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
       address == 0 || !state.member.sequence().settled() || job_process().edge_said)
     return;
   // The last calls before the boundary take the full path: one of them receives the announcement and prepares its
-  // plan. Derived: every eighth call looks for it (Member::looks_after), so one of the last 8 does.
+  // plan. Derived: every eighth call looks for it (AgreementMember::looks_after), so one of the last 8 does.
   constexpr std::int64_t kAwakeBefore = 8;
   // One call of 64 takes the full path and reads the clock, so that snapshots go on. Derived: its 120 ns are 2 ns per
   // call, and with a call per second it comes after a minute.
@@ -60,7 +60,7 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
 
 void idle_stop() {
   if (!idle.state) return;
-  idle.state->member.pass(static_cast<std::uint64_t>(idle.granted - idle.left));
+  idle.state->member.pass_calls(static_cast<std::uint64_t>(idle.granted - idle.left));
   idle.state = nullptr;
   idle.left = 0;
 }

@@ -88,7 +88,8 @@ class IdleSize {
 
 /// Counts a call on the short path. Returns false if the call must take the full path.
 template <typename Fill>
-[[gnu::always_inline]] inline bool idles(core::Collective op, MPI_Comm comm, void* return_address, Fill& fill) {
+[[gnu::always_inline]] inline bool count_on_short_path(core::Collective op, MPI_Comm comm, void* return_address,
+                                                       Fill& fill) {
   if (idle.left <= 0 || idle.comm != comm) return false;
   const auto address = reinterpret_cast<std::uintptr_t>(return_address);
   Idle::Site& site = idle.site_at(address);

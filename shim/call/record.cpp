@@ -21,19 +21,19 @@ namespace latecomer::shim {
 namespace {
 
 /// Whether the process has called latecomer_edge since the last call that may be dispatched. Clears the flag.
-std::uint8_t edge_of(const Call& call) {
+std::uint8_t edge_of(const ObservedCall& call) {
   if (!job_process().edge_said.load(std::memory_order_relaxed)) [[likely]]
     return 0;
   return call.state->size > 1 && call.signature.dispatchable() && job_process().edge_said.exchange(false);
 }
 
 /// Whether the leader needs the arrivals of all ranks in this call: to decide about calls of its kind.
-std::uint8_t wanted_of(const Call& call) {
+std::uint8_t wanted_of(const ObservedCall& call) {
   return job_rules().announces && call.signature.dispatchable() ? profiles::kSampled : std::uint8_t{0};
 }
 
 /// `edge`: takes note of latecomer_edge.
-profiles::CallRecord record_of(const Call& call, bool edge = true) {
+profiles::CallRecord record_of(const ObservedCall& call, bool edge = true) {
   return {.arrival = call.arrival,
           .site = call.slot->site.load(std::memory_order_relaxed),
           .bytes = core::is_irregular(call.signature.op) ? call.block : call.signature.bytes,
@@ -46,7 +46,7 @@ profiles::CallRecord record_of(const Call& call, bool edge = true) {
 }
 
 [[gnu::noinline]] void write_forecast(const JobLock& lock, CommState& state, std::uint64_t n,
-                                      const Forecast& forecast) {
+                                      const ExpectedArrival& forecast) {
   profiles::CallRecord* const record = state.log(lock).find(n);
   if (!record) return;
   record->expected =
@@ -54,7 +54,7 @@ profiles::CallRecord record_of(const Call& call, bool edge = true) {
   if (forecast.edge) record->edge |= profiles::kRanByEdge;
 }
 
-[[gnu::noinline]] profiles::LocalSite* find_local(const JobLock& lock, const Call& call) {
+[[gnu::noinline]] profiles::LocalSite* find_local(const JobLock& lock, const ObservedCall& call) {
   profiles::LocalSite* local =
       &lock->mine.local[{call.slot->site.load(std::memory_order_relaxed), call.signature.op, call.state->size,
                          call.slot->callers.load(std::memory_order_relaxed)}];
@@ -66,7 +66,7 @@ profiles::CallRecord record_of(const Call& call, bool edge = true) {
   return local;
 }
 
-[[gnu::noinline]] void add_to_sample(const Call& call, Nanoseconds exit) {
+[[gnu::noinline]] void add_to_sample(const ObservedCall& call, Nanoseconds exit) {
   profiles::CallRecord record = record_of(call, false);
   record.exit = exit;
   call.state->sample->add({call.n, record});
@@ -74,7 +74,7 @@ profiles::CallRecord record_of(const Call& call, bool edge = true) {
 
 }  // namespace
 
-void log_call(const Call& call) {
+void log_call(const ObservedCall& call) {
   const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
   CommState& state = *call.state;
   if (state.member.rests()) {
@@ -83,7 +83,7 @@ void log_call(const Call& call) {
   }
   CallLog& log = state.log(lock);
   if (log.records.size() != call.n - log.first || log.records.size() >= core::Sequence::kRootedEpoch) {
-    if (!state.member.sequence().waits()) ++log.missed;  // with waits, an epoch may be longer than its log
+    if (!state.member.sequence().may_wait()) ++log.missed;  // with waits, an epoch may be longer than its log
     return;
   }
   try {
@@ -102,7 +102,7 @@ void log_call(const Call& call) {
   }
 }
 
-void record_exit(Call& call, Nanoseconds exit) {
+void record_exit(ObservedCall& call, Nanoseconds exit) {
   const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
   CommState& state = *call.state;
   SiteSlot& slot = *call.slot;
@@ -120,7 +120,7 @@ void record_exit(Call& call, Nanoseconds exit) {
   lock->queue.add(local, spent, call.bytes(), state.member.rests() && call.algorithm == 0, state.share);
 }
 
-void show_call(const Call& call) {
+void show_call(const ObservedCall& call) {
   constexpr auto plain = std::memory_order_relaxed;
   live->communicator.store(call.state->identity, plain);
   live->comm_size.store(call.state->size, plain);
@@ -128,7 +128,7 @@ void show_call(const Call& call) {
              call.arrival - job_clocks().offset.load(plain));
 }
 
-void defer_call(Call& call, MPI_Request request) noexcept try {
+void defer_call(ObservedCall& call, MPI_Request request) noexcept try {
   if (!call.slot) return;
   PendingCall pending;
   pending.request = request;

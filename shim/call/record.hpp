@@ -7,12 +7,12 @@
 namespace latecomer::shim {
 
 /// Shows in shared memory that the process is inside this call.
-void show_call(const Call& call);
+void show_call(const ObservedCall& call);
 /// Adds the call to the log of its epoch, without its exit.
-void log_call(const Call& call);
+void log_call(const ObservedCall& call);
 /// Adds the exit to the log, and the call to the counters of its site.
-void record_exit(Call& call, Nanoseconds exit);
+void record_exit(ObservedCall& call, Nanoseconds exit);
 /// A non-blocking call was started or a persistent one made: remembers the request.
-void defer_call(Call& call, MPI_Request request) noexcept;
+void defer_call(ObservedCall& call, MPI_Request request) noexcept;
 
 }  // namespace latecomer::shim

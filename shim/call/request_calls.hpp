@@ -24,17 +24,17 @@ inline bool any_request_pending() {
 }
 
 /// The observed requests among `requests`, as they were before the completing call.
-class Watch {
+class WatchedRequests {
  public:
-  Watch(int count, const MPI_Request* requests) {
+  WatchedRequests(int count, const MPI_Request* requests) {
     if (any_request_pending()) find_observed(count, requests);
   }
   /// All requests are complete.
-  void all_done() const {
+  void complete_all() const {
     if (found_ > 0) finish_all();
   }
   /// The request with that index is complete. MPI_UNDEFINED matches none.
-  void done(int index) const {
+  void complete_one(int index) const {
     if (found_ > 0) finish_one(index);
   }
 
@@ -52,13 +52,13 @@ class Watch {
 };
 
 // The requests that a call has completed, once MPI has answered. `first`: the index of the first request.
-inline constexpr auto all_requests = [](const auto& requests) { requests.all_done(); };
+inline constexpr auto all_requests = [](const auto& requests) { requests.complete_all(); };
 inline auto one_request(const int& index, int first) {
-  return [&index, first](const auto& requests) { requests.done(index - first); };
+  return [&index, first](const auto& requests) { requests.complete_one(index - first); };
 }
 inline auto some_requests(const int& count, const int* indices, int first) {
   return [&count, indices, first](const auto& requests) {
-    for (int i = 0; count != MPI_UNDEFINED && i < count; ++i) requests.done(indices[i] - first);
+    for (int i = 0; count != MPI_UNDEFINED && i < count; ++i) requests.complete_one(indices[i] - first);
   };
 }
 template <typename Completed>
@@ -72,7 +72,7 @@ auto if_set(const int& flag, Completed completed) {
 /// goes to the ranks of its messages.
 template <typename Native, typename Completed>
 int complete_requests(int count, MPI_Request* requests, Native native, Completed completed, TimedCall* timed) {
-  const Watch watch(count, requests);
+  const WatchedRequests watch(count, requests);
   if (!mpi_time.watched) {
     const int rc = native();
     if (rc == MPI_SUCCESS) completed(watch);

@@ -43,7 +43,7 @@ void finish(MPI_Request request, Nanoseconds exit) {
 
 }  // namespace
 
-void Watch::find_observed(int count, const MPI_Request* requests) {
+void WatchedRequests::find_observed(int count, const MPI_Request* requests) {
   const std::lock_guard lock(table_mutex);
   for (int i = 0; i < count && found_ < kMost; ++i) {
     if (requests[i] == MPI_REQUEST_NULL || !find(requests[i])) continue;
@@ -53,12 +53,12 @@ void Watch::find_observed(int count, const MPI_Request* requests) {
   }
 }
 
-void Watch::finish_all() const {
+void WatchedRequests::finish_all() const {
   const Nanoseconds exit = common_now();
   for (int k = 0; k < found_; ++k) finish(was_[k], exit);
 }
 
-void Watch::finish_one(int index) const {
+void WatchedRequests::finish_one(int index) const {
   for (int k = 0; k < found_; ++k)
     if (at_[k] == index) finish(was_[k], common_now());
 }

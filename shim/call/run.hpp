@@ -28,9 +28,9 @@ inline CommState* observed_state(MPI_Comm comm) {
 
 /// `start`: begins the non-blocking form of a blocking call, or nullptr.
 template <typename Fill, typename Native, typename Start = std::nullptr_t>
-int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* return_address, MPI_Request* request,
-              Fill fill, Native native, [[maybe_unused]] Start start = nullptr) {
-  if (kind == core::CallKind::blocking && idles(op, comm, return_address, fill)) {
+int intercept_collective(core::Collective op, core::CallKind kind, MPI_Comm comm, void* return_address,
+                         MPI_Request* request, Fill fill, Native native, [[maybe_unused]] Start start = nullptr) {
+  if (kind == core::CallKind::blocking && count_on_short_path(op, comm, return_address, fill)) {
     const int rc = native();
     live_leave();
     return rc;
@@ -40,7 +40,7 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
   const Guard guard(Layer::ours);
   if (idle.state) [[unlikely]]
     idle_stop();
-  Call call(*state, op, kind, common_now());
+  ObservedCall call(*state, op, kind, common_now());
   // On an inter-communicator some arguments are not significant on every rank, so read none.
   if (!state->foreign) {
     Describe description(call);
@@ -51,8 +51,8 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
   {
     const Guard beneath(Layer::program);  // an operator, an error handler
     if (call.decision.algorithm) {
-      rc = state->dispatch.executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block,
-                                         call.arrival, call.forecast);
+      rc = state->dispatch.executor->run_call(*state, call.n, call.decision, call.signature, call.operands, call.block,
+                                              call.arrival, call.forecast);
     } else {
       bool courteous = false;
       if constexpr (!std::is_null_pointer_v<Start>) {
@@ -68,7 +68,7 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
   }
   if (kind == core::CallKind::blocking) end_call(call);
   else if (rc == MPI_SUCCESS) defer_call(call, *request);
-  if (call.decision.algorithm) state->dispatch.executor->rethrow();
+  if (call.decision.algorithm) state->dispatch.executor->rethrow_exception();
   return rc;
 }
 

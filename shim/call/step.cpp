@@ -38,18 +38,18 @@ bool talking() { return job_world().together && job_rules().policy.exchange == c
   const KeepErrno keep;
   const Guard program(Layer::program);  // its error handler
   if (const Outcome done = attempt([&] {
-        if (resolve_members(state)) identify(state, waits);
+        if (resolve_members(state)) identify_communicator(state, waits);
       });
       !done)
     no_memory_left("the agreement on a communicator");
 }
 
-[[gnu::noinline, gnu::cold]] void at_boundary(Call& call, const core::Sequence::Before& step) {
+[[gnu::noinline, gnu::cold]] void at_boundary(ObservedCall& call, const core::Sequence::Before& step) {
   const KeepErrno keep;
   CommState& state = *call.state;
   const bool rested = state.member.rests();
   if (step.identify) agree_on_identity(state, true);
-  if (step.hear) hear(state, step.n, step.waits);
+  if (step.hear) apply_announcement(state, step.n, step.waits);
   if (!step.ends_epoch) return;
   try {
     sweep_outgoing();  // of earlier boundaries
@@ -60,7 +60,7 @@ bool talking() { return job_world().together && job_rules().policy.exchange == c
   if (rested) idle_forget();
   end_epoch(state, rested);
   if (state.tree.branch) pump_mail();
-  if (step.announce) announce(state, step.n);
+  if (step.announce) announce_plan(state, step.n);
 }
 
 /// The decision of the policy alone. Cached by signature, because it may search for a number of segments.
@@ -97,13 +97,13 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   at->messages = std::max(at->messages, decision.planning);
 }
 
-[[gnu::noinline]] void decide_call(Call& call) {
+[[gnu::noinline]] void decide_call(ObservedCall& call) {
   const KeepErrno keep;
   CommState& state = *call.state;
   const bool planned = !state.member.plan().empty();
   const bool notes = job_rules().announces && state.usable() && call.signature.dispatchable();
   const std::uint64_t hash = planned || notes ? call.signature.hash() : 0;
-  const core::PlanEntry* entry = planned ? state.member.entry(call.n, hash) : nullptr;
+  const core::PlanEntry* entry = planned ? state.member.find_entry(call.n, hash) : nullptr;
   call.decision = with_reserve([&] {
     return entry ? core::decide_as(job_rules().policy, call.signature, state.size, *entry)
                  : decide_alone(call.signature, state.size);
@@ -113,7 +113,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   if (notes) {
     try {
       if (!state.dispatch.executor) state.dispatch.executor = std::make_unique<Executor>();
-      state.dispatch.executor->note(state, call.signature, hash, call.operands);
+      state.dispatch.executor->note_call(state, call.signature, hash, call.operands);
     } catch (const std::bad_alloc&) {
       // The schedule is built inside its call, not ahead of it.
     }
@@ -137,7 +137,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
 }
 
 /// Whether the exchange has something to do after this call.
-bool exchange_is_due(const Call& call) {
+bool exchange_is_due(const ObservedCall& call) {
   return call.counts() && (call.n >= call.state->tree.look_at || call.state->member.looks_after(call.n));
 }
 
@@ -146,11 +146,11 @@ bool exchange_is_due(const Call& call) {
   const KeepErrno keep;
   if (after.identify) agree_on_identity(state);
   if (!after.meet) return;
-  meet(state, false);
-  hear_early(state);
+  meet_members(state, false);
+  receive_early_announcement(state);
 }
 
-[[gnu::noinline, gnu::cold]] void after_call(const Call& call) {
+[[gnu::noinline, gnu::cold]] void after_call(const ObservedCall& call) {
   const KeepErrno keep;
   CommState& state = *call.state;
   if (call.ended_epoch && job_clocks().domains > 1) {
@@ -159,8 +159,8 @@ bool exchange_is_due(const Call& call) {
       renew_offset(job_clocks());
   }
   if (call.ended_epoch) prepare_snapshot();
-  if (state.member.looks_after(call.n)) hear_early(state);
-  if (call.n >= state.tree.look_at) look(state, call.n);
+  if (state.member.looks_after(call.n)) receive_early_announcement(state);
+  if (call.n >= state.tree.look_at) look_for_messages(state, call.n);
 }
 
 }  // namespace
@@ -171,18 +171,18 @@ bool may_wait_nonblocking(const CommState& state, const core::Signature& signatu
          (job_rules().policy.mode == core::Mode::apply && job_rules().policy.reproducible == core::Reproducible::any);
 }
 
-void begin_call(Call& call, void* return_address, void* frame) noexcept {
+void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept {
   CommState& state = *call.state;
   const bool talks = talking();
   core::Sequence::Before step{};
-  if (state.size > 1 && !state.foreign && core::counted(call.signature)) {
+  if (state.size > 1 && !state.foreign && core::is_counted(call.signature)) {
     const bool identified = talks && state.identified();
     // A jump has left the call before, if its end is not registered yet.
-    if (const auto after = state.member.after(identified || !talks); after.identify || after.meet) [[unlikely]]
+    if (const auto after = state.member.steps_after(identified || !talks); after.identify || after.meet) [[unlikely]]
       do_together(state, after);
-    step =
-        state.member.before(call.signature, state.size, job_rules().policy, talks && job_rules().rooted_waits,
-                            talks && job_rules().announces && state.context != kContexts, talks && state.identified());
+    step = state.member.steps_before(call.signature, state.size, job_rules().policy, talks && job_rules().rooted_waits,
+                                     talks && job_rules().announces && state.context != kContexts,
+                                     talks && state.identified());
     call.n = step.n;
   }
   try {
@@ -210,12 +210,13 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept {
   }
 }
 
-void end_call(Call& call) noexcept {
+void end_call(ObservedCall& call) noexcept {
   CommState& state = *call.state;
   const Nanoseconds exit = common_now();
   const Nanoseconds at = exit - job_clocks().offset.load(std::memory_order_relaxed);
   // What other ranks rely on needs no memory.
-  const auto after = call.counts() ? state.member.after(state.identified() || !talking()) : core::Sequence::After{};
+  const auto after =
+      call.counts() ? state.member.steps_after(state.identified() || !talking()) : core::Sequence::After{};
   live->since.store(at, std::memory_order_relaxed);
   live_leave();
   bool lost = false;

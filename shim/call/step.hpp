@@ -14,9 +14,9 @@ bool may_wait_nonblocking(const CommState& state, const core::Signature& signatu
 
 /// Counts the call, takes part in the exchange if the call is a boundary, and decides. `frame`: the handler's frame
 /// address. Without memory, this rank counts and agrees as the others do, or ends the job.
-void begin_call(Call& call, void* return_address, void* frame) noexcept;
+void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept;
 /// The other end: what all ranks do together before they leave the call, and the record. What MPI returned makes no
 /// difference: an error may be this rank's alone.
-void end_call(Call& call) noexcept;
+void end_call(ObservedCall& call) noexcept;
 
 }  // namespace latecomer::shim

@@ -17,19 +17,19 @@ constinit std::atomic<MPI_Comm> translated{};
 namespace {
 
 /// The ranks of MPI_COMM_WORLD that a communicator's messages may name: of the remote group in an inter-communicator.
-struct Members {
+struct NamedRanks {
   std::vector<Rank> world;  ///< MPI_UNDEFINED: of another MPI_COMM_WORLD
 };
 
 int forget_members(MPI_Comm, int, void* members, void*) {
   forget_translation();
-  delete static_cast<Members*>(members);
+  delete static_cast<NamedRanks*>(members);
   return MPI_SUCCESS;
 }
 
 /// Members of a communicator without a CommState: no collective ran on it. It must not get a CommState here, because
 /// all its ranks create that at the same collective.
-const Members* members_of(MPI_Comm comm) {
+const NamedRanks* members_of(MPI_Comm comm) {
   if (job_world().group == MPI_GROUP_NULL) return nullptr;
   static int keyval = [] {
     int made = MPI_KEYVAL_INVALID;
@@ -40,12 +40,12 @@ const Members* members_of(MPI_Comm comm) {
   int found = 0, inter = 0, size = 0;
   if (keyval == MPI_KEYVAL_INVALID || PMPI_Comm_get_attr(comm, keyval, &attribute, &found) != MPI_SUCCESS)
     return nullptr;
-  if (found) return static_cast<const Members*>(attribute);
+  if (found) return static_cast<const NamedRanks*>(attribute);
   MPI_Group group = MPI_GROUP_NULL;
   PMPI_Comm_test_inter(comm, &inter);
   if ((inter ? PMPI_Comm_remote_group(comm, &group) : PMPI_Comm_group(comm, &group)) != MPI_SUCCESS) return nullptr;
   PMPI_Group_size(group, &size);
-  auto members = std::make_unique<Members>();
+  auto members = std::make_unique<NamedRanks>();
   std::vector<int> all(static_cast<std::size_t>(size));
   for (int i = 0; i < size; ++i) all[static_cast<std::size_t>(i)] = i;
   members->world.resize(all.size(), MPI_UNDEFINED);
@@ -61,7 +61,7 @@ const std::vector<Rank>* translation(MPI_Comm comm) try {
   if (const CommState* state = existing_state(comm, freed); state && !state->foreign && !state->world.empty())
     return &state->world;
   if (freed) return nullptr;  // no attribute may be added
-  const Members* members = members_of(comm);
+  const NamedRanks* members = members_of(comm);
   return members ? &members->world : nullptr;
 } catch (const std::bad_alloc&) {
   return nullptr;
@@ -96,7 +96,7 @@ Awaited::Awaited(int count, const MPI_Request* requests) {
     }
 }
 
-void Awaited::done(const Message& message, bool awaited) const {
+void Awaited::complete_message(const Message& message, bool awaited) const {
   StartedMessage& started = *message.started;
   // Two of the call's requests may have had the same place.
   if (started.request != message.request) return;
@@ -105,15 +105,15 @@ void Awaited::done(const Message& message, bool awaited) const {
   if (!started.persistent) started.request = {};
 }
 
-void Awaited::all_done() const {
+void Awaited::complete_all() const {
   // MPI does not say which message came last, so the call waits for all of them at the same time: for the received ones
   // where there are some.
-  for (const Message& m : found()) done(m, m.started->receives == receives_);
+  for (const Message& m : found()) complete_message(m, m.started->receives == receives_);
 }
 
-void Awaited::done(int index) const {
+void Awaited::complete_one(int index) const {
   for (const Message& m : found())
-    if (m.index == index) done(m, true);
+    if (m.index == index) complete_message(m, true);
 }
 
 }  // namespace latecomer::shim

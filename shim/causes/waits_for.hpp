@@ -69,9 +69,9 @@ class Awaited {
   /// The call took that long; 0: it did not wait.
   void waited(Nanoseconds time) { waited_ = time; }
   /// All of them are complete: the call waited for all.
-  void all_done() const;
+  void complete_all() const;
   /// That one is complete.
-  void done(int index) const;
+  void complete_one(int index) const;
 
  private:
   static constexpr int kMost = 256;  // as for observed requests: 6 KiB of the stack
@@ -81,7 +81,7 @@ class Awaited {
     int index;
   };
   std::span<const Message> found() const { return {messages_.data(), static_cast<std::size_t>(found_)}; }
-  void done(const Message& message, bool awaited) const;
+  void complete_message(const Message& message, bool awaited) const;
   int found_ = 0;
   bool receives_ = false;
   Nanoseconds waited_ = 0;

@@ -54,7 +54,7 @@ void engine_plan(CommState& state);
 
 /// The process runs call n. It takes over the run that the engine began. When it leaves, the engine completes the
 /// remaining messages. `operands`: in bytes. `own`: the pattern of this call alone, or nullptr. `failure`: as in
-/// Running::fail. Returns an MPI error code.
+/// Running::note_failure. Returns an MPI error code.
 int run_with_engine(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
                     const OwnPattern* own, int failure);
 

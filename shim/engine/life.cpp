@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "shim/engine/parts.hpp"
+#include "shim/engine/background_engine.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/file_progress.hpp"
 #include "shim/state/communicator.hpp"
@@ -21,9 +21,9 @@
 
 namespace latecomer::shim {
 
-Engine* engine = nullptr;
+BackgroundEngine* engine = nullptr;
 
-Engine::Engine(MPI_Comm comm, int ranks, core::Bytes bound)
+BackgroundEngine::BackgroundEngine(MPI_Comm comm, int ranks, core::Bytes bound)
     : comm_(comm), bound_(bound), notices_(comm, ranks), edges_(comm, ranks) {
   // The program's threads handle the signals: this thread blocks all.
   struct BlockSignals {
@@ -37,26 +37,26 @@ Engine::Engine(MPI_Comm comm, int ranks, core::Bytes bound)
   thread_ = std::thread([this] { loop(); });
 }
 
-void Engine::end_thread() {
+void BackgroundEngine::end_thread() {
   if (!thread_.joinable()) return;
   stopping_ = true;
   wake_.notify_one();
   thread_.join();
 }
 
-void Engine::stop() {
+void BackgroundEngine::stop() {
   end_thread();
   // Complete the messages of calls that the process has left: their receivers arrive later. Drop the runs of calls that
   // the process never entered.
   for (auto& run : runs_) {
     if (run->left) run->running.run_until(job_rules().courteous, [&] { return run->running.done(); });
-    else run->running.abandon();
+    else run->running.drop_messages();
   }
   runs_.clear();
   take_last_notices();
 }
 
-void Engine::halt() {
+void BackgroundEngine::halt() {
   stopping_ = true;
   wake_.notify_all();
   timespec until;
@@ -65,7 +65,7 @@ void Engine::halt() {
   if (pthread_timedjoin_np(thread_.native_handle(), nullptr, &until) != 0) pthread_detach(thread_.native_handle());
 }
 
-void Engine::take_last_notices() {
+void BackgroundEngine::take_last_notices() {
   RankWait wait;
   int expected = 0;
   MPI_Request counting = MPI_REQUEST_NULL;
@@ -90,12 +90,12 @@ void Engine::take_last_notices() {
 bool engine_runs() { return engine != nullptr; }
 
 void start_engine(bool granted) {
-  std::unique_ptr<Engine> made;
+  std::unique_ptr<BackgroundEngine> made;
   std::string why = "no communicator is left";
   if (PMPI_Comm_create(MPI_COMM_WORLD, job_world().group, &job_world().engine_comm) == MPI_SUCCESS) try {
       PMPI_Comm_set_errhandler(job_world().engine_comm, MPI_ERRORS_RETURN);
-      made = std::make_unique<Engine>(job_world().engine_comm, job_world().size,
-                                      job_rules().policy.background_max_buffer_mib << 20);
+      made = std::make_unique<BackgroundEngine>(job_world().engine_comm, job_world().size,
+                                                job_rules().policy.background_max_buffer_mib << 20);
     } catch (const std::exception& e) {
       why = e.what();
     }
@@ -119,7 +119,7 @@ void start_engine(bool granted) {
 }
 
 void stop_engine() noexcept {
-  Engine* const ending = std::exchange(engine, nullptr);
+  BackgroundEngine* const ending = std::exchange(engine, nullptr);
   if (!ending) return;
   {
     // Attribute callbacks of MPI_Finalize may still call collectives: these run in the foreground.

@@ -3,6 +3,7 @@
 #include "shim/engine/notices.hpp"
 
 #include "shim/state/world.hpp"
+#include "shim/tags.hpp"
 
 namespace latecomer::shim {
 

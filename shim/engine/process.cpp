@@ -2,24 +2,24 @@
 // The calls of the process to the engine outside the run of a call: communicators, plans, progress of the program.
 #include <algorithm>
 
-#include "shim/engine/parts.hpp"
+#include "shim/engine/background_engine.hpp"
 #include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {
 
-void Engine::watch(std::shared_ptr<Watched> watched) {
+void BackgroundEngine::watch(std::shared_ptr<Watched> watched) {
   edges_.watch(watched);
   const std::lock_guard lock(mutex_);
   watched_[watched->identity] = std::move(watched);
 }
-void Engine::unwatch(const Watched& watched) {
+void BackgroundEngine::unwatch(const Watched& watched) {
   edges_.unwatch(watched);
   const std::lock_guard lock(mutex_);
   watched_.erase(watched.identity);
   std::erase_if(pending_, [&](const Notice& p) { return p.identity == watched.identity; });
 }
 
-void Engine::plan(Watched& watched, const core::Plan& plan, std::uint64_t hash) {
+void BackgroundEngine::plan(Watched& watched, const core::Plan& plan, std::uint64_t hash) {
   auto copy = std::make_shared<const core::Plan>(plan);
   const core::PlanEntry* own = nullptr;
   for (const auto* all : {&plan.turns, &plan.entries})
@@ -32,13 +32,13 @@ void Engine::plan(Watched& watched, const core::Plan& plan, std::uint64_t hash) 
   if (own) kick();
 }
 
-void Engine::edge(double fraction, Nanoseconds at) {
+void BackgroundEngine::edge(double fraction, Nanoseconds at) {
   const Nanoseconds begin = iteration_began_;
   if (begin == 0 || !(fraction > 0) || said_.exchange(true)) return;
   edges_.say(begin + static_cast<Nanoseconds>(static_cast<double>(at - begin) / fraction), at);
 }
 
-std::optional<OwnPattern> Engine::pattern(const Watched& watched, int planned, Nanoseconds arrival) {
+std::optional<OwnPattern> BackgroundEngine::pattern(const Watched& watched, int planned, Nanoseconds arrival) {
   std::shared_ptr<const core::Plan> plan;
   {
     const std::lock_guard lock(mutex_);
@@ -48,13 +48,13 @@ std::optional<OwnPattern> Engine::pattern(const Watched& watched, int planned, N
   return edges_.take(watched, plan ? offsets_of(*plan, planned) : std::span<const Nanoseconds>(), arrival);
 }
 
-void Engine::greet(std::span<const Rank> world) {
+void BackgroundEngine::greet(std::span<const Rank> world) {
   for (const Rank r : world) edges_.greet(r);
   const std::lock_guard lock(mutex_);
   if (!used_) kick();
 }
 
-EngineFigures Engine::figures() {
+EngineFigures BackgroundEngine::figures() {
   const std::lock_guard lock(mutex_);
   EngineFigures out = figures_;
   out.patterns = edges_.patterns();

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The runs of calls: their owner (the process or the engine), and the schedules and the memory that later runs reuse.
-// Engine::run() is the process's side of a call.
+// BackgroundEngine::run() is the process's side of a call.
 #include <algorithm>
 #include <new>
 #include <utility>
 
 #include "shim/clock.hpp"
-#include "shim/engine/parts.hpp"
+#include "shim/engine/background_engine.hpp"
 #include "shim/state/communicator.hpp"
 #include "shim/state/rules.hpp"
 #include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 
-int Engine::run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key,
-                const Operands& operands, const OwnPattern* own, int failure) {
+int BackgroundEngine::run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key,
+                          const Operands& operands, const OwnPattern* own, int failure) {
   std::list<std::unique_ptr<Run>> place(1);  // allocated before the first message
   std::unique_ptr<Run> run = claim(watched, n, key, own, failure == MPI_SUCCESS);
   Run& r = *run;
-  r.running.fail(failure);
+  r.running.note_failure(failure);
   // The engine began a gather without knowing of MPI_IN_PLACE. The root's own block is already in its receive buffer.
   char* input = static_cast<char*>(const_cast<void*>(operands.send));
   if (key.in_place && core::is_gather(key.algorithm->op))
     input = static_cast<char*>(operands.recv) + watched->rank * key.count;
-  r.running.arrive(input, static_cast<char*>(operands.recv), MPI_BYTE, MPI_OP_NULL, Layout::bytes());
+  r.running.set_buffers(input, static_cast<char*>(operands.recv), MPI_BYTE, MPI_OP_NULL, Layout::bytes());
   const int rc =
       r.running.run_until(job_rules().courteous, [&] { return r.running.foreground_done() && r.running.all_posted(); });
-  if (rc != MPI_SUCCESS) r.running.abandon();
+  if (rc != MPI_SUCCESS) r.running.drop_messages();
   const std::lock_guard lock(mutex_);
   watched->posted.store(n + 1, std::memory_order_release);
   r.left = true;
@@ -41,8 +41,9 @@ int Engine::run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const 
   return out;
 }
 
-std::unique_ptr<Engine::Run> Engine::claim(const std::shared_ptr<Watched>& watched, std::uint64_t n,
-                                           const ScheduleKey& key, const OwnPattern* own, bool scratch) {
+std::unique_ptr<BackgroundEngine::Run> BackgroundEngine::claim(const std::shared_ptr<Watched>& watched, std::uint64_t n,
+                                                               const ScheduleKey& key, const OwnPattern* own,
+                                                               bool scratch) {
   std::unique_lock lock(mutex_);
   if (!used_) kick();
   last_claim_ = now();
@@ -64,9 +65,10 @@ std::unique_ptr<Engine::Run> Engine::claim(const std::shared_ptr<Watched>& watch
               own ? &own->pattern : nullptr, scratch);
 }
 
-std::unique_ptr<Engine::Run> Engine::make(const std::shared_ptr<Watched>& watched, std::uint64_t n,
-                                          const ScheduleKey& key, const core::Plan* plan, std::uint64_t plan_hash,
-                                          const core::Pattern* own, bool scratch) {
+std::unique_ptr<BackgroundEngine::Run> BackgroundEngine::make(const std::shared_ptr<Watched>& watched, std::uint64_t n,
+                                                              const ScheduleKey& key, const core::Plan* plan,
+                                                              std::uint64_t plan_hash, const core::Pattern* own,
+                                                              bool scratch) {
   std::unique_ptr<Run> run;
   if (!idle_.empty()) {
     run = std::move(idle_.back());
@@ -90,12 +92,12 @@ std::unique_ptr<Engine::Run> Engine::make(const std::shared_ptr<Watched>& watche
   const std::size_t need = scratch ? static_cast<std::size_t>(run->scratch_bytes()) + 64 : 0;
   if (run->scratch.size() < need) run->scratch.resize(need);
   run->told.assign(static_cast<std::size_t>(watched->size), 0);
-  run->running.begin(*run->program, {comm_, watched->context, watched->world, job_world().rank}, run.get());
+  run->running.begin_schedule(*run->program, {comm_, watched->context, watched->world, job_world().rank}, run.get());
   run->running.give_scratch(run->scratch.data(), Layout::bytes());
   return run;
 }
 
-void Engine::recycle(std::unique_ptr<Run> run) try {
+void BackgroundEngine::recycle(std::unique_ptr<Run> run) try {
   if (run->early) held_ -= run->scratch_bytes();
   if (run->key.pattern == kOwn) run->program.reset();  // its pattern is of this call alone
   // Derived: idle runs keep at most 8 x 1 MiB of scratch memory per rank. Beyond these limits the memory is freed, and
@@ -110,7 +112,7 @@ void Engine::recycle(std::unique_ptr<Run> run) try {
   // A later run builds its schedule again.
 }
 
-void Engine::keep(Run& run) {
+void BackgroundEngine::keep(Run& run) {
   // As many as an executor keeps (kKeptSchedules). Beyond, the places are used in turn: the schedule there is dropped,
   // and built again for its next call.
   constexpr std::size_t kPrograms = 64;
@@ -122,7 +124,7 @@ void Engine::keep(Run& run) {
   *place = {run.key, run.watched->identity, run.plan_hash, std::move(run.program)};
 }
 
-void Engine::send_notice(const Run& run, Rank peer) try {
+void BackgroundEngine::send_notice(const Run& run, Rank peer) try {
   const ScheduleKey& k = run.key;
   notices_.send({run.watched->identity,
                  run.n,

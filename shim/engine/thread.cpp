@@ -8,13 +8,13 @@
 #include <new>
 
 #include "shim/clock.hpp"
-#include "shim/engine/parts.hpp"
+#include "shim/engine/background_engine.hpp"
 #include "shim/mpi/file_progress.hpp"
 #include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
 
-bool Engine::take_notice(std::unique_lock<std::mutex>& lock) {
+bool BackgroundEngine::take_notice(std::unique_lock<std::mutex>& lock) {
   bool there = false;
   Notice notice;
   Unlocked(lock).run([&] { there = notices_.take(notice); });
@@ -36,7 +36,7 @@ bool Engine::take_notice(std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
-void Engine::begin_pending() {
+void BackgroundEngine::begin_pending() {
   for (bool any = true; any;) {
     any = false;
     for (std::size_t i = 0; i < pending_.size(); ++i) {
@@ -52,7 +52,7 @@ void Engine::begin_pending() {
   }
 }
 
-bool Engine::startable(const std::shared_ptr<Watched>& watched, const Notice& notice) {
+bool BackgroundEngine::startable(const std::shared_ptr<Watched>& watched, const Notice& notice) {
   std::uint64_t next = watched->posted.load(std::memory_order_acquire);
   for (bool further = true; further;) {
     further = false;
@@ -70,7 +70,7 @@ bool Engine::startable(const std::shared_ptr<Watched>& watched, const Notice& no
   return held_ < bound_;
 }
 
-void Engine::begin_early(const std::shared_ptr<Watched>& watched, const Notice& notice) try {
+void BackgroundEngine::begin_early(const std::shared_ptr<Watched>& watched, const Notice& notice) try {
   ScheduleKey key;
   key.algorithm = &core::algorithm_at(notice.algorithm);
   key.count = notice.count;
@@ -94,7 +94,7 @@ void Engine::begin_early(const std::shared_ptr<Watched>& watched, const Notice& 
   // The process runs this part when it arrives.
 }
 
-void Engine::loop() {
+void BackgroundEngine::loop() {
   // A poll that finds nothing costs as much as a timer: measured 2 to 5 us on a real machine, 20 to 50 us on a virtual
   // machine. It may take this time from the program's core. So the cost of a poll on this machine sets the pause
   // between two polls. While messages move, the engine polls again at once. The budget of polls that find nothing is

@@ -19,20 +19,20 @@ namespace {
 
 /// Gives the announcement to the member if it has none. Returns false if none has arrived.
 bool receive_announcement(CommState& state) {
-  if (state.member.heard()) return true;
+  if (state.member.next_announcement()) return true;
   if (state.rank == 0) {
-    state.member.hear(state.tree.leadership->announcement, state.size);
+    state.member.take_announcement(state.tree.leadership->announcement, state.size);
     return true;
   }
   std::vector<char> message;
   if (!take_announcement(state, message)) return false;
-  with_reserve([&] { state.member.hear(std::span(message).subspan(sizeof state.identity), state.size); });
+  with_reserve([&] { state.member.take_announcement(std::span(message).subspan(sizeof state.identity), state.size); });
   return true;
 }
 
 }  // namespace
 
-void hear_early(CommState& state) try {
+void receive_early_announcement(CommState& state) try {
   if (!state.usable() || state.tree.broken) return;
   pump_mail();
   try {
@@ -40,14 +40,14 @@ void hear_early(CommState& state) try {
   } catch (const std::bad_alloc&) {
     return no_memory_left("a plan");  // it may be received already
   }
-  const core::Announcement& heard = *state.member.heard();
+  const core::Announcement& heard = *state.member.next_announcement();
   if (heard.kind == core::Announcement::Kind::plan && state.dispatch.executor)
-    state.dispatch.executor->prepare(state, heard.plan);
+    state.dispatch.executor->prepare_schedules(state, heard.plan);
 } catch (const std::bad_alloc&) {
   // The schedules are built inside their calls, not ahead of them.
 }
 
-void meet(CommState& state, bool waits) try {
+void meet_members(CommState& state, bool waits) try {
   if (!state.usable()) return;
   const Guard program(Layer::program);  // its error handler
   const auto receive = [&] {
@@ -82,11 +82,11 @@ void meet(CommState& state, bool waits) try {
   no_memory_left("a plan");
 }
 
-void hear(CommState& state, std::uint64_t n, bool waits) {
+void apply_announcement(CommState& state, std::uint64_t n, bool waits) {
   if (!state.usable()) return;
-  if (waits) meet(state, true);
+  if (waits) meet_members(state, true);
   if (!with_reserve([&] { return receive_announcement(state); })) return;  // after an error
-  if (state.rank == 0 && !state.member.heard()->rest && !state.tree.broken) try {
+  if (state.rank == 0 && !state.member.next_announcement()->rest && !state.tree.broken) try {
       const LearnerLock lock(*state.tree.leadership);
       state.tree.leadership->learner->put_in_force(n);
     } catch (const std::bad_alloc&) {

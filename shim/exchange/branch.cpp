@@ -61,7 +61,7 @@ void read_by_branch(Branch& branch, Mail kind, std::span<const char> message) {
       branch.node.take_message(message, branch);
     } else if (message.size() == sizeof head) {
       std::memcpy(&head, message.data(), sizeof head);
-      branch.hear_end(head.from);
+      branch.take_last_message(head.from);
     }
   });
 }
@@ -77,7 +77,7 @@ void read_for_tree(Mail kind, std::span<const char> message) {
   Branch& branch = *found->second;
   read_by_branch(branch, kind, message);
   branch.say_end();
-  if (!branch.state && branch.over()) b.all.erase(found);
+  if (!branch.state && branch.is_over()) b.all.erase(found);
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ void Branch::tell_end(Rank to) {
   with_reserve([&] { put_mail(world_of(to), Mail::end, {reinterpret_cast<const char*>(&head), sizeof head}); });
 }
 
-void Branch::hear_end(Rank from) {
+void Branch::take_last_message(Rank from) {
   if (from == node.place().parent) {
     ended_parent = true;
     node.give_up();
@@ -138,7 +138,7 @@ void Branch::say_end() {
     for (const Rank child : node.place().children) tell_end(child);
 }
 
-bool Branch::over() const {
+bool Branch::is_over() const {
   return ended && ended_children == node.place().children.size() && told_children &&
          (is_leader() || (ended_parent && told_parent));
 }
@@ -170,7 +170,8 @@ void Branch::take_call(std::uint64_t n, const profiles::CallDigest& call, const 
     }
   }
   if (!state || !state->tree.leadership || state->tree.broken) return;
-  if (!try_patterns([&] { learn(*state->tree.leadership, n, call, facts, sampled); })) state->tree.broken = true;
+  if (!try_patterns([&] { learn_from_call(*state->tree.leadership, n, call, facts, sampled); }))
+    state->tree.broken = true;
 }
 
 void Branch::take_sums(const profiles::CallDigest& call, const profiles::CallFacts& facts,
@@ -209,7 +210,7 @@ void Branch::add_wait(Nanoseconds sum) {
   state->tree.leadership->waited += sum;
 }
 
-void grow(CommState& state) {
+void make_branch(CommState& state) {
   const MailLock lock;
   Branches& b = branches();
   const auto made = [&] {
@@ -268,17 +269,17 @@ void end_branch(CommState& state) {
   branch.say_end();
 }
 
-void outlive(CommState& state) {
+void detach_branch(CommState& state) {
   if (!state.tree.branch) return;
   const MailLock lock;
   Branch& branch = *std::exchange(state.tree.branch, nullptr);
   branch.state = nullptr;
-  if (branch.over()) branches().all.erase(state.identity);
+  if (branch.is_over()) branches().all.erase(state.identity);
 }
 
 bool trees_are_open() {
   const MailLock lock;
-  return !std::ranges::all_of(branches().all, [](const auto& one) { return one.second->over(); });
+  return !std::ranges::all_of(branches().all, [](const auto& one) { return one.second->is_over(); });
 }
 
 std::size_t trees_left() {

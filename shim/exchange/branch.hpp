@@ -35,11 +35,11 @@ struct Branch final : profiles::DigestNode::Host {
   /// The rank of the parent or of a child in MPI_COMM_WORLD.
   Rank world_of(Rank peer) const;
   /// Takes the last message of a neighbour.
-  void hear_end(Rank from);
+  void take_last_message(Rank from);
   /// Says that this rank sends nothing more, where that is so.
   void say_end();
   /// Whether no message of this tree can come or go any more.
-  bool over() const;
+  bool is_over() const;
 
   CommState* state;  ///< nullptr after the end of the communicator
   profiles::DigestNode node;
@@ -60,7 +60,7 @@ struct Branch final : profiles::DigestNode::Host {
 };
 
 /// Makes this rank's node of an identified communicator.
-void grow(CommState& state);
+void make_branch(CommState& state);
 
 /// Gives the log of an epoch to the node. `first`: number of its first call; `next`: of the next epoch's.
 void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next);
@@ -80,7 +80,7 @@ bool take_announcement(CommState& state, std::vector<char>& out);
 /// The calls of this rank on the communicator are over, and its log is with the node.
 void end_branch(CommState& state);
 /// At the end of a communicator: lets the node go on without it.
-void outlive(CommState& state);
+void detach_branch(CommState& state);
 
 /// At the end of the job: whether messages of a tree can still come or go.
 bool trees_are_open();

@@ -11,7 +11,7 @@ std::uint32_t Contexts::next_number() {
   return ++numbers_;
 }
 
-bool Contexts::offer(std::uint64_t number, Words& used) {
+bool Contexts::offer_contexts(std::uint64_t number, Words& used) {
   const std::lock_guard lock(mutex_);
   bool offered = !job_process().threads;
   if (!offered && number != 0) {
@@ -23,7 +23,7 @@ bool Contexts::offer(std::uint64_t number, Words& used) {
   return offered;
 }
 
-void Contexts::settle(std::uint64_t number, bool offered, int context, bool over) {
+void Contexts::settle_round(std::uint64_t number, bool offered, int context, bool over) {
   const std::lock_guard lock(mutex_);
   if (context < kContexts) used_[static_cast<std::size_t>(context) / 64] |= std::uint64_t{1} << (context % 64);
   if (offered) offering_ = false;

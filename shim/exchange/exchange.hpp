@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The exchange of a communicator: logs of calls go up a tree to the leader (branch.hpp), and its announcements come
 // down. The messages go through the mailbox (mail.hpp) and contain the identity of the program's communicator. Only
-// identify(), meet() and check_call() wait, each for ranks that are inside the same call.
+// identify_communicator(), meet_members() and check_call() wait, each for ranks that are inside the same call.
 #pragma once
 
 #include <mutex>
@@ -16,7 +16,7 @@
 namespace latecomer::shim {
 
 /// The data of the leader of a communicator (its rank 0). A thread of another communicator may bring it calls that the
-/// tree has counted (pump_digests()), so the learner and what learn() uses are under the mutex.
+/// tree has counted (pump_digests()), so the learner and what learn_from_call() uses are under the mutex.
 struct Leadership {
   std::mutex mutex;
   std::unique_ptr<core::Learner> learner;   ///< where plans may be announced
@@ -36,7 +36,7 @@ struct Leadership {
   std::vector<Nanoseconds> offsets;  ///< work space, [ranks]
 };
 
-/// Locks what learn() uses, if several threads may be inside MPI.
+/// Locks what learn_from_call() uses, if several threads may be inside MPI.
 class LearnerLock {
  public:
   explicit LearnerLock(Leadership& lead) : lock_(lead.mutex, std::defer_lock) {
@@ -49,13 +49,13 @@ class LearnerLock {
 
 /// Agrees on identity and tag context with blocking collectives on the communicator. All its ranks call it at the same
 /// call number. `waits`: members may arrive late, so warn after 10 s.
-void identify(CommState& state, bool waits = false);
+void identify_communicator(CommState& state, bool waits = false);
 
 /// Gives this rank its place in the tree of an identified communicator. Rank 0 becomes its leader.
 void take_place(CommState& state);
 
 /// Makes this rank the leader.
-void lead(CommState& state);
+void become_leader(CommState& state);
 
 /// Renews the texts of the leader's decisions for the profile, and adds the text of the last announced plan.
 void note_decisions(CommState& state);
@@ -74,25 +74,25 @@ void end_epoch(CommState& state, bool rested);
 void end_last_epoch(CommState& state);
 
 /// Looks for messages of the tree, and sets the number of the call that looks next.
-void look(CommState& state, std::uint64_t n);
+void look_for_messages(CommState& state, std::uint64_t n);
 
 /// Leader: learns from a call of which all records are known.
-void learn(Leadership& lead, std::uint64_t n, const profiles::CallDigest& call, const profiles::CallFacts& facts,
-           const profiles::CallSampled& sampled);
+void learn_from_call(Leadership& lead, std::uint64_t n, const profiles::CallDigest& call,
+                     const profiles::CallFacts& facts, const profiles::CallSampled& sampled);
 
 /// Leader: sends its children the announcement of call n.
-void announce(CommState& state, std::uint64_t n);
+void announce_plan(CommState& state, std::uint64_t n);
 
 /// Returns once all ranks have the outstanding announcement. All ranks call it in the same call, and each exchanges
 /// messages until it returns. `waits`: members may arrive late, so measure the wait, and warn after 10 s.
-void meet(CommState& state, bool waits);
+void meet_members(CommState& state, bool waits);
 
 /// Puts the outstanding announcement in force. `waits`: the ranks have not met, so they do so first.
-void hear(CommState& state, std::uint64_t n, bool waits);
+void apply_announcement(CommState& state, std::uint64_t n, bool waits);
 
 /// Receives an announcement that has arrived early, and builds the schedules of its plan. So no schedule is built
 /// inside a collective for a kind of call that was seen before. Call it right after a collective.
-void hear_early(CommState& state);
+void receive_early_announcement(CommState& state);
 
 /// Without an exchange: keeps a full log for the end and starts a new one.
 void set_full_log_aside(CommState& state);

@@ -89,12 +89,12 @@ int unite(CommState& state, std::uint64_t* words, int count, bool waits) {
 
 void take_place(CommState& state) {
   state.tree.place = core::place_in_tree(job_world().hosts_of(state.world), state.rank);
-  if (state.rank == 0) lead(state);
-  if (state.usable() && job_rules().policy.exchange == core::Exchange::epoch) grow(state);
+  if (state.rank == 0) become_leader(state);
+  if (state.usable() && job_rules().policy.exchange == core::Exchange::epoch) make_branch(state);
   watch(state);
 }
 
-void identify(CommState& state, bool waits) {
+void identify_communicator(CommState& state, bool waits) {
   // What the members unite: the used contexts of all, the leader's number, and whether a member could not offer its
   // contexts.
   std::array<std::uint64_t, Contexts::kWords + 2> words;
@@ -112,14 +112,14 @@ void identify(CommState& state, bool waits) {
     // communicator gets a context within a few rounds. No lock is held during the wait, because a thread that frees a
     // communicator needs it.
     Contexts::Words used;
-    const bool mine = contexts().offer(attempt > 0 ? number : 0, used);
+    const bool mine = contexts().offer_contexts(attempt > 0 ? number : 0, used);
     std::ranges::copy(used, words.begin());
     serial = attempt > 0 && state.rank != 0 ? 0 : number;
     busy = !mine;
     const int rc = unite(state, words.data(), static_cast<int>(words.size()), waits);
     if (rc != MPI_SUCCESS) {
       // This rank exchanges nothing more here. A rank without this error gets the communicator's next error.
-      contexts().settle(number, mine, kContexts, true);
+      contexts().settle_round(number, mine, kContexts, true);
       state.tree.broken = true;
       state.context = kContexts;
       return;
@@ -128,7 +128,7 @@ void identify(CommState& state, bool waits) {
     context = kContexts;
     for (int c = 0; c < kContexts && context == kContexts && busy == 0; ++c)
       if ((words[static_cast<std::size_t>(c) / 64] >> (c % 64) & 1) == 0) context = c;
-    contexts().settle(number, mine, context, busy == 0);
+    contexts().settle_round(number, mine, context, busy == 0);
     if (busy == 0) break;  // on all members: the union is the same
     // 10 to 130 us. Different ranks take different naps, so that their threads do not all try at the same time.
     const timespec nap{0, 10'000 * (1 + (job_world().rank * 7 + attempt) % 13)};

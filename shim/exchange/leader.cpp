@@ -27,8 +27,8 @@ std::atomic<Nanoseconds> learning{0};  // processor time of announcements that m
 constexpr Nanoseconds kPauseAfterWriting = 2000;
 }  // namespace
 
-void learn(Leadership& lead, std::uint64_t n, const profiles::CallDigest& digest, const profiles::CallFacts& facts,
-           const profiles::CallSampled& sampled) {
+void learn_from_call(Leadership& lead, std::uint64_t n, const profiles::CallDigest& digest,
+                     const profiles::CallFacts& facts, const profiles::CallSampled& sampled) {
   if (!lead.learner) return;
   const LearnerLock lock(lead);
   while (!lead.waiting.empty() && lead.waiting.front().first + lead.waiting.front().second.size() <= n) {
@@ -57,7 +57,7 @@ void learn(Leadership& lead, std::uint64_t n, const profiles::CallDigest& digest
   lead.learner->record_call(call);
 }
 
-void lead(CommState& state) {
+void become_leader(CommState& state) {
   auto leadership = std::make_unique<Leadership>();
   const int size = state.size;
   if (job_rules().announces)
@@ -125,7 +125,7 @@ void note_outcome(CommState& state) {
   lock->keep_plan(std::move(plan));
 }
 
-void announce(CommState& state, std::uint64_t n) {
+void announce_plan(CommState& state, std::uint64_t n) {
   if (state.rank != 0 || !state.usable()) return;
   Leadership& lead = *state.tree.leadership;
   lead.announced_at = n;
@@ -139,7 +139,7 @@ void announce(CommState& state, std::uint64_t n) {
   bool modelled = false;
   try {
     const LearnerLock lock(lead);
-    if (state.member.sequence().waits() && lead.learner) {
+    if (state.member.sequence().may_wait() && lead.learner) {
       lead.learner->add_wait(lead.waited / state.size);
       lead.waited = 0;
     }

@@ -77,7 +77,7 @@ void end_epoch(CommState& state, bool rested) {
   }
   if (state.tree.branch) {
     // In a short epoch calls take long, and the next announcement needs the logs.
-    state.tree.look_distance = state.member.sequence().brief() ? 1 : kFirstLook;
+    state.tree.look_distance = state.member.sequence().has_brief_epoch() ? 1 : kFirstLook;
     state.tree.look_at = next + state.tree.look_distance;
   }
   const JobLock lock;
@@ -96,7 +96,7 @@ void end_last_epoch(CommState& state) {
   end_branch(state);
 }
 
-void look(CommState& state, std::uint64_t n) {
+void look_for_messages(CommState& state, std::uint64_t n) {
   if (!state.tree.branch) {
     state.tree.look_at = UINT64_MAX;
     return;

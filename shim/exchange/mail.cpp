@@ -19,20 +19,20 @@ class Office final : core::Mailbox::Wire, core::Mailbox::Reader {
     // Derived: a node's 32 children and its parent send two pieces each per epoch.
     constexpr int kMostAtOnce = 128;
     int pieces = 0;
-    box.push(*this);  // also where there is no memory to take a piece
+    box.send_pieces(*this);  // also where there is no memory to take a piece
     while (pieces < kMostAtOnce && incoming_.take(MPI_ANY_SOURCE, [&](Rank from, std::span<const char> piece) {
-      box.take(from, piece, *this);
+      box.take_piece(from, piece, *this);
     }))
       ++pieces;
-    box.push(*this);
+    box.send_pieces(*this);
     return pieces > 0;
   }
 
   /// Takes memory for the small messages at the end of the job.
   void expect_ends() {
     const core::TreePlace& place = job_world().place;
-    for (const Rank child : place.children) box.expect(child);
-    if (place.parent >= 0) box.expect(place.parent);
+    for (const Rank child : place.children) box.expect_peer(child);
+    if (place.parent >= 0) box.expect_peer(place.parent);
     incoming_.expect(place.children.size() + 1);
     expect_outgoing(4);
   }
@@ -53,14 +53,14 @@ class Office final : core::Mailbox::Wire, core::Mailbox::Reader {
   std::recursive_mutex mutex;
 
  private:
-  bool send(Rank to, std::span<const char> piece) override {
+  bool send_piece(Rank to, std::span<const char> piece) override {
     try {
       return post(to, kMailTag, piece);
     } catch (const std::bad_alloc&) {
       return false;
     }
   }
-  void read(Rank from, std::span<const char> message) noexcept override {
+  void read_message(Rank from, std::span<const char> message) noexcept override {
     if (message.empty()) return;
     const auto kind = static_cast<Mail>(message[0]);
     message = message.subspan(1);
@@ -92,12 +92,12 @@ void expect_mail_at_end() { office().expect_ends(); }
 
 void expect_mail(Rank world, std::size_t bytes) {
   const MailLock lock;
-  office().box.expect(world, bytes);
+  office().box.expect_peer(world, bytes);
 }
 
-void leave_out_mail_that_does_not_fit() {
+void drop_mail_that_does_not_fit() {
   const MailLock lock;
-  office().box.leave_out_what_does_not_fit();
+  office().box.drop_messages_that_do_not_fit();
 }
 
 MailLock::MailLock(bool wait) : lock_(office().mutex, std::defer_lock) {
@@ -107,17 +107,17 @@ MailLock::MailLock(bool wait) : lock_(office().mutex, std::defer_lock) {
 }
 
 void put_mail(Rank world, Mail kind, std::span<const char> head, std::span<const char> body) {
-  office().box.put(world, static_cast<char>(kind), head, body);
+  office().box.put_message(world, static_cast<char>(kind), head, body);
 }
 
 std::size_t mail_waiting(Rank world) {
   const MailLock lock;
-  return office().box.waiting(world);
+  return office().box.waiting_bytes(world);
 }
 
 bool mail_waits() {
   const MailLock lock;
-  return office().box.waits();
+  return office().box.has_waiting_bytes();
 }
 
 bool exchange_mail() {

@@ -41,7 +41,7 @@ void expect_mail_at_end();
 void expect_mail(Rank world, std::size_t bytes);
 /// At the end: messages of trees for which there is no memory are lost. Else the parts of the profile, which are behind
 /// them, would wait for ever.
-void leave_out_mail_that_does_not_fit();
+void drop_mail_that_does_not_fit();
 /// Bytes for this rank that wait in the mailbox.
 std::size_t mail_waiting(Rank world);
 /// Whether anything waits in the mailbox.

@@ -33,7 +33,7 @@ constexpr std::size_t kReserve = 256 << 10;
 
 int run_to_end(Running& running) {
   const int rc = running.run_until(job_rules().courteous, [&] { return running.done(); });
-  if (rc != MPI_SUCCESS) running.abandon();
+  if (rc != MPI_SUCCESS) running.drop_messages();
   return rc == MPI_SUCCESS ? running.failure() : rc;
 }
 
@@ -57,7 +57,7 @@ Executor::~Executor() = default;
 
 constinit std::atomic<int> Executor::built_inside{0}, Executor::built_ahead{0};
 
-Compiled& Executor::compiled(CommState& state, const ScheduleKey& key) {
+Compiled& Executor::find_or_compile(CommState& state, const ScheduleKey& key) {
   for (auto& [known, program] : kept_)
     if (known == key) return *program;
   auto program = build_schedule(state.rank, state.world, key, &state.member.plan());
@@ -94,8 +94,8 @@ ScheduleKey Executor::shape_of(const CommState& state, const core::Signature& si
   return shape;
 }
 
-void Executor::note(const CommState& state, const core::Signature& signature, std::uint64_t hash,
-                    const Operands& operands) {
+void Executor::note_call(const CommState& state, const core::Signature& signature, std::uint64_t hash,
+                         const Operands& operands) {
   // Begin small: most communicators have a few kinds of calls only, and many live for a few calls.
   if (seen_.empty()) seen_.resize(4);
   for (;;) {
@@ -136,7 +136,7 @@ static void greet_peers(const CommState& state, const Compiled& program) {
   engine_greet(peers);
 }
 
-void Executor::prepare(CommState& state, const core::Plan& plan) {
+void Executor::prepare_schedules(CommState& state, const core::Plan& plan) {
   prepared_.clear();
   if (seen_.empty()) return;
   const auto build = [&](const core::PlanEntry& e) {
@@ -178,8 +178,9 @@ void Executor::change_plans() {
   prepared_.clear();
 }
 
-int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
-                  const Operands& raw, core::Bytes block, Nanoseconds arrival, Forecast& forecast) {
+int Executor::run_call(CommState& state, std::uint64_t n, const core::Decision& decision,
+                       const core::Signature& signature, const Operands& raw, core::Bytes block, Nanoseconds arrival,
+                       ExpectedArrival& forecast) {
   int failure = MPI_SUCCESS, rc = MPI_SUCCESS;
   try {
     rc = run_decided(state, n, decision, signature, raw, block, arrival, forecast, failure);
@@ -203,7 +204,7 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
 
 int Executor::run_decided(CommState& state, std::uint64_t n, const core::Decision& decision,
                           const core::Signature& signature, const Operands& raw, core::Bytes block, Nanoseconds arrival,
-                          Forecast& forecast, int& failure) {
+                          ExpectedArrival& forecast, int& failure) {
   if (std::exchange(runs_, true)) {
     warn("an operator left a collective by a jump, and other ranks need its messages: the job ends");
     end_job(job_world().comm, MPI_ERR_OTHER);
@@ -286,29 +287,30 @@ int Executor::run_irregular(CommState& state, const ScheduleKey& key, const Oper
     once = build_schedule(
         state.rank, state.world, key, *own,
         key.sizes < 0 ? std::vector<core::Bytes>{} : state.member.plan().sizes[static_cast<std::size_t>(key.sizes)]);
-  Compiled& program = once ? *once : compiled(state, key);
+  Compiled& program = once ? *once : find_or_compile(state, key);
   if (failure == MPI_SUCCESS)
-    failure = irregular_->begin(program, call.op, state.rank, root, root && key.in_place, operands);
+    failure = irregular_->begin_call(program, call.op, state.rank, root, root && key.in_place, operands);
   Running running;
-  running.begin(program, {job_world().comm, state.context, state.world, job_world().rank}, nullptr, irregular_.get());
-  running.fail(failure);
-  running.arrive(nullptr, nullptr, MPI_PACKED, MPI_OP_NULL, Layout::bytes());
+  running.begin_schedule(program, {job_world().comm, state.context, state.world, job_world().rank}, nullptr,
+                         irregular_.get());
+  running.note_failure(failure);
+  running.set_buffers(nullptr, nullptr, MPI_PACKED, MPI_OP_NULL, Layout::bytes());
   return run_to_end(running);
 }
 
 int Executor::run_schedule(CommState& state, const ScheduleKey& key, const Operands& operands, const Layout& layout,
                            const core::Pattern* own, int failure) {
   const std::shared_ptr<Compiled> once = own ? build_schedule(state.rank, state.world, key, *own) : nullptr;
-  Compiled& program = once ? *once : compiled(state, key);
+  Compiled& program = once ? *once : find_or_compile(state, key);
   const std::size_t need = failure == MPI_SUCCESS ? layout.bytes_for(program.scratch) + 64 : 0;
   if (scratch_.size() < need) scratch_.resize(need);
   Running running;
-  running.begin(program, {job_world().comm, state.context, state.world, job_world().rank}, nullptr);
-  running.fail(failure);
+  running.begin_schedule(program, {job_world().comm, state.context, state.world, job_world().rank}, nullptr);
+  running.note_failure(failure);
   running.give_scratch(scratch_.data(), layout);
-  running.arrive(operands.send == MPI_IN_PLACE ? nullptr : static_cast<char*>(const_cast<void*>(operands.send)),
-                 static_cast<char*>(operands.recv),
-                 core::is_reduction(key.algorithm->op) ? operands.datatype : MPI_BYTE, operands.op, layout);
+  running.set_buffers(operands.send == MPI_IN_PLACE ? nullptr : static_cast<char*>(const_cast<void*>(operands.send)),
+                      static_cast<char*>(operands.recv),
+                      core::is_reduction(key.algorithm->op) ? operands.datatype : MPI_BYTE, operands.op, layout);
   const int rc = run_to_end(running);
   thrown_ = running.thrown();
   return rc;

@@ -23,7 +23,7 @@ struct OwnPattern;  // shim/engine/edges.hpp
 
 /// The source of a call's pattern, and the arrival that it expects of this rank: after the first arrival, -1 without a
 /// pattern.
-struct Forecast {
+struct ExpectedArrival {
   bool edge = false;
   Nanoseconds expected = -1;
 };
@@ -50,10 +50,10 @@ struct Executor {
   /// Runs `decision` for call n on `state`. Returns an MPI error code, after it has called the communicator's error
   /// handler. `block`: bytes of the own block of a gatherv or scatterv. `forecast`: set to the arrival of this rank in
   /// the pattern of the schedule.
-  int run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
-          const Operands& operands, core::Bytes block, Nanoseconds arrival, Forecast& forecast);
-  /// After run(): if the program's operator threw an exception there, throws it now.
-  void rethrow() {
+  int run_call(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
+               const Operands& operands, core::Bytes block, Nanoseconds arrival, ExpectedArrival& forecast);
+  /// After run_call(): if the program's operator threw an exception there, throws it now.
+  void rethrow_exception() {
     if (thrown_) [[unlikely]]
       std::rethrow_exception(std::exchange(thrown_, nullptr));
   }
@@ -61,17 +61,18 @@ struct Executor {
   /// The numbers of schedules that this process built inside a collective, and ahead of one.
   static std::atomic<int> built_inside, built_ahead;
 
-  /// Remembers a call that may be dispatched, for prepare(). `hash`: the signature's.
-  void note(const CommState& state, const core::Signature& signature, std::uint64_t hash, const Operands& operands);
+  /// Remembers a call that may be dispatched, for prepare_schedules(). `hash`: the signature's.
+  void note_call(const CommState& state, const core::Signature& signature, std::uint64_t hash,
+                 const Operands& operands);
   /// Builds the schedules of a plan that is not in force yet, for the kinds of calls that were noted. Keeps those that
   /// the plan in force uses, too.
-  void prepare(CommState& state, const core::Plan& plan);
+  void prepare_schedules(CommState& state, const core::Plan& plan);
   /// A new plan is in force: drops the schedules for the previous plan's patterns, and takes over the prepared ones.
   void change_plans();
 
  private:
   std::vector<std::pair<ScheduleKey, std::shared_ptr<Compiled>>> kept_, prepared_;
-  bool runs_ = false;  ///< inside run(), before the error handler
+  bool runs_ = false;  ///< inside run_call(), before the error handler
   std::exception_ptr thrown_;
   struct Seen {
     std::uint64_t signature = 0;
@@ -89,14 +90,16 @@ struct Executor {
 
   /// The key of a call of that shape under a decision.
   static ScheduleKey key_of(ScheduleKey shape, const core::Decision& decision);
-  /// The part of the key that comes from the call. note() and run() must agree on it.
+  /// The part of the key that comes from the call. note_call() and run_call() must agree on it.
   static ScheduleKey shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
-  Compiled& compiled(CommState& state, const ScheduleKey& key);
-  /// run() as far as the error handler. `failure`: set to why this rank could not take part.
+  Compiled& find_or_compile(CommState& state, const ScheduleKey& key);
+  /// run_call() as far as the error handler. `failure`: set to why this rank could not take part.
   int run_decided(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
-                  const Operands& operands, core::Bytes block, Nanoseconds arrival, Forecast& forecast, int& failure);
+                  const Operands& operands, core::Bytes block, Nanoseconds arrival, ExpectedArrival& forecast,
+                  int& failure);
   /// The following functions run the schedule of `key`. `failure`: an MPI error code if this rank has failed before
-  /// (Running::fail). `own`: the pattern of this call alone. A std::bad_alloc leaves them before the first message.
+  /// (Running::note_failure). `own`: the pattern of this call alone. A std::bad_alloc leaves them before the first
+  /// message.
   int run_key(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands, core::Bytes block,
               const OwnPattern* own, int failure);
   int run_movement(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,

@@ -14,8 +14,8 @@
 
 namespace latecomer::shim {
 
-int Irregular::begin(const Compiled& program, core::Collective op, Rank me, bool root, bool in_place,
-                     const Operands& given) {
+int Irregular::begin_call(const Compiled& program, core::Collective op, Rank me, bool root, bool in_place,
+                          const Operands& given) {
   program_ = &program;
   operands_ = given;
   me_ = me;
@@ -38,7 +38,7 @@ int Irregular::begin(const Compiled& program, core::Collective op, Rank me, bool
   return rc;
 }
 
-char* Irregular::take(MPI_Count bytes) {
+char* Irregular::take_memory(MPI_Count bytes) {
   if (taken_ == memory_.size()) memory_.emplace_back();
   std::vector<char>& place = memory_[taken_++];
   if (place.size() < static_cast<std::size_t>(bytes)) place.resize(static_cast<std::size_t>(bytes));
@@ -74,7 +74,7 @@ int Irregular::as_one(const std::vector<Part>& parts, Use use) {
   return rc;
 }
 
-int Irregular::find(int first, int count, const std::int64_t*& sizes, char*& data, MPI_Count& bytes) const {
+int Irregular::find_blocks(int first, int count, const std::int64_t*& sizes, char*& data, MPI_Count& bytes) const {
   if (held_.empty()) return MPI_ERR_INTERN;
   const Held& h = held_.front();
   const auto* all = reinterpret_cast<const std::int64_t*>(h.data);
@@ -89,7 +89,8 @@ int Irregular::find(int first, int count, const std::int64_t*& sizes, char*& dat
   return MPI_SUCCESS;
 }
 
-int Irregular::send(const core::Operation& op, core::OpId id, Rank to, int tag, MPI_Comm comm, MPI_Request* request) {
+int Irregular::send_blocks(const core::Operation& op, core::OpId id, Rank to, int tag, MPI_Comm comm,
+                           MPI_Request* request) {
   if (op.src.buffer != core::Buffer::scratch)
     return PMPI_Isend_c(own_, own_count_, own_type_, to, tag, comm, request);  // a leaf
   const int first = static_cast<int>(op.src.offset), count = static_cast<int>(op.src.count);
@@ -112,7 +113,7 @@ int Irregular::send(const core::Operation& op, core::OpId id, Rank to, int tag, 
     const std::int64_t* sizes = nullptr;
     char* data = nullptr;
     MPI_Count bytes = 0;
-    rc = find(first, count, sizes, data, bytes);
+    rc = find_blocks(first, count, sizes, data, bytes);
     if (count > 1) parts.push_back(sizes_part(sizes, count));
     parts.push_back({data, bytes, MPI_PACKED});
   } else {
@@ -135,8 +136,8 @@ int Irregular::bytes_of(core::OpId message, MPI_Count& bytes) const {
   return each_block(message, [&](Rank r) { bytes += operands_.blocks.count(r) * all_layout_.size; });
 }
 
-int Irregular::receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm,
-                       MPI_Request* request, bool& there) {
+int Irregular::receive_blocks(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm,
+                              MPI_Request* request, bool& there) {
   there = true;
   if (op.dst.buffer != core::Buffer::scratch)
     return PMPI_Irecv_c(own_, own_count_, own_type_, from, tag, comm, request);  // a leaf
@@ -162,12 +163,12 @@ int Irregular::receive(const core::Operation& op, core::OpId id, Rank from, int 
   rc = PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
   if (rc != MPI_SUCCESS) return rc;
   if (root_ && bytes == expected) return into_blocks();
-  char* const data = take(bytes);
+  char* const data = take_memory(bytes);
   held_.push_back({static_cast<int>(op.dst.offset), static_cast<int>(op.dst.count), data, bytes});
   return PMPI_Irecv_c(data, bytes, MPI_PACKED, from, tag, comm, request);
 }
 
-int Irregular::received(const core::Operation& op, core::OpId id, MPI_Count bytes) {
+int Irregular::accept_blocks(const core::Operation& op, core::OpId id, MPI_Count bytes) {
   // A rank that has failed sends nothing. Only the root of a gather knows the sizes of all blocks, and it notices that
   // data are missing.
   if (scatters_) {
@@ -186,7 +187,7 @@ int Irregular::received(const core::Operation& op, core::OpId id, MPI_Count byte
   return MPI_ERR_TRUNCATE;
 }
 
-int Irregular::copy(const core::Operation& op, int self, int tag, MPI_Comm comm) {
+int Irregular::copy_blocks(const core::Operation& op, int self, int tag, MPI_Comm comm) {
   if (op.dst.count == 0) return MPI_SUCCESS;  // a meeting point of dependencies, or part of a message
   if (root_) {
     const MPI_Count count = operands_.blocks.count(me_);
@@ -200,7 +201,7 @@ int Irregular::copy(const core::Operation& op, int self, int tag, MPI_Comm comm)
     char* data = own_;
     int rc = MPI_SUCCESS;
     if (!own_layout_.gapless) {
-      data = take(own_bytes);
+      data = take_memory(own_bytes);
       rc = pack(own_, own_count_, own_type_, data, own_bytes, comm);
     }
     held_.push_back({static_cast<int>(op.dst.offset), 1, data, own_bytes});
@@ -209,7 +210,7 @@ int Irregular::copy(const core::Operation& op, int self, int tag, MPI_Comm comm)
   const std::int64_t* sizes = nullptr;
   char* data = nullptr;
   MPI_Count bytes = 0;
-  if (const int rc = find(static_cast<int>(op.src.offset), 1, sizes, data, bytes); rc != MPI_SUCCESS) return rc;
+  if (const int rc = find_blocks(static_cast<int>(op.src.offset), 1, sizes, data, bytes); rc != MPI_SUCCESS) return rc;
   if (bytes > own_bytes) return MPI_ERR_TRUNCATE;  // the root sends more than fits
   if (own_layout_.gapless) {
     if (bytes > 0) std::memcpy(own_, data, static_cast<std::size_t>(bytes));

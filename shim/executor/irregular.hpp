@@ -24,13 +24,15 @@ namespace latecomer::shim {
 class Irregular final : public Blockwise {
  public:
   /// `in_place`: the root's own block is already in its place. Returns an MPI error code.
-  int begin(const Compiled& program, core::Collective op, Rank me, bool root, bool in_place, const Operands& operands);
+  int begin_call(const Compiled& program, core::Collective op, Rank me, bool root, bool in_place,
+                 const Operands& operands);
 
-  int send(const core::Operation& op, core::OpId id, Rank to, int tag, MPI_Comm comm, MPI_Request* request) override;
-  int receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm, MPI_Request* request,
-              bool& there) override;
-  int copy(const core::Operation& op, int self, int tag, MPI_Comm comm) override;
-  int received(const core::Operation& op, core::OpId id, MPI_Count bytes) override;
+  int send_blocks(const core::Operation& op, core::OpId id, Rank to, int tag, MPI_Comm comm,
+                  MPI_Request* request) override;
+  int receive_blocks(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm, MPI_Request* request,
+                     bool& there) override;
+  int copy_blocks(const core::Operation& op, int self, int tag, MPI_Comm comm) override;
+  int accept_blocks(const core::Operation& op, core::OpId id, MPI_Count bytes) override;
 
  private:
   /// The blocks of places [first, first + count), packed. In a scatter, their sizes come first.
@@ -45,7 +47,7 @@ class Irregular final : public Blockwise {
     MPI_Count length;
     MPI_Datatype type;
   };
-  char* take(MPI_Count bytes);
+  char* take_memory(MPI_Count bytes);
   /// The address of a block in the root's memory.
   char* block_at(Rank r) const { return all_ + operands_.blocks.displacement(r) * all_layout_.extent; }
   /// Calls visit(rank) for the blocks of a message at the root, in the order of the message.
@@ -57,7 +59,7 @@ class Irregular final : public Blockwise {
   template <typename Use>
   static int as_one(const std::vector<Part>& parts, Use use);
   /// Finds the sizes and the data of places [first, first + count) in the received message of a scatter.
-  int find(int first, int count, const std::int64_t*& sizes, char*& data, MPI_Count& bytes) const;
+  int find_blocks(int first, int count, const std::int64_t*& sizes, char*& data, MPI_Count& bytes) const;
 
   const Compiled* program_ = nullptr;
   Operands operands_{};

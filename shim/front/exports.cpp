@@ -37,9 +37,9 @@ bool equal(const char* a, const char* b) {
 }
 
 /// The symbols of one library, as the dynamic linker looks them up.
-class Symbols {
+class LibrarySymbols {
  public:
-  explicit Symbols(const link_map& library) : base_(library.l_addr) {
+  explicit LibrarySymbols(const link_map& library) : base_(library.l_addr) {
     for (const ElfW(Dyn)* d = library.l_ld; d && d->d_tag != DT_NULL; ++d) {
       // The dynamic linker has added the base already, but not for the kernel's library.
       const ElfW(Addr) at = d->d_un.d_ptr < base_ ? d->d_un.d_ptr + base_ : d->d_un.d_ptr;
@@ -120,7 +120,7 @@ bool ask_libraries() {
       own = l;
       continue;
     }
-    const Symbols symbols(*l);
+    const LibrarySymbols symbols(*l);
     for (Stub* s = stubs_begin(); s != stubs_end(); ++s) s->defined = s->defined || symbols.find(s->name, s->hash);
   }
   return true;
@@ -146,7 +146,7 @@ void* answer_for_new_library();
 
 /// Calls `change` for each symbol whose value is not the one of the rule.
 template <typename Change>
-void for_each_wrong(const Symbols& symbols, Change change) {
+void for_each_wrong(const LibrarySymbols& symbols, Change change) {
   const auto look_at = [&](const char* name, std::uint32_t hash, const void* address) {
     auto* symbol = const_cast<Symbol*>(symbols.find(name, hash));
     const ElfW(Addr) value = address ? reinterpret_cast<ElfW(Addr)>(address) - own->l_addr : 0;
@@ -159,7 +159,7 @@ void for_each_wrong(const Symbols& symbols, Change change) {
 /// Applies the rule of the head of this file.
 void set_names() {
   if (!ask_libraries()) return;
-  const Symbols symbols(*own);
+  const LibrarySymbols symbols(*own);
   std::uintptr_t begin = UINTPTR_MAX, end = 0;
   for_each_wrong(symbols, [&](const Symbol& symbol, ElfW(Addr)) {
     const auto at = reinterpret_cast<std::uintptr_t>(&symbol);
@@ -180,7 +180,7 @@ void* answer_for_new_library() {
   set_names();
   for (const link_map* l = _r_debug.r_map; l; l = l->l_next) {
     if (l == own) continue;
-    const Symbols symbols(*l);
+    const LibrarySymbols symbols(*l);
     if (const Symbol* there = symbols.find(kInEveryLibrary, hash_of(kInEveryLibrary)))
       return symbols.address_of(*there);
   }

@@ -184,7 +184,7 @@ def make_handler(function, level):
         request = "nullptr" if function.kind == "blocking" else "request"
         call = [f"Collective::{function.collective}", f"CallKind::{function.kind}", with_values("comm"),
                 "__builtin_return_address(0)", request, "describe", "native"] + ["start"] * bool(function.start)
-        result = f"intercept({join(*call)})"
+        result = f"intercept_collective({join(*call)})"
     else:
         result = with_values(function.action).replace("first_index", "kFirstInFortran" if level.fortran else "kFirstInC")
     text.append(wrap(f"rc = {result};" if level.fortran else f"return {result};", 2))

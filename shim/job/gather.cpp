@@ -341,7 +341,7 @@ Gathered gather_profile() noexcept {
     }
     retain_open_logs();
   });
-  leave_out_mail_that_does_not_fit();
+  drop_mail_that_does_not_fit();
   say(2, "trees of communicators that are gone: %zu", trees_left());
   std::string learned;
   {

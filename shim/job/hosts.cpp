@@ -24,7 +24,7 @@ namespace latecomer::shim {
 namespace {
 
 /// Data that all ranks exchange about their location. Every rank has those of all others at once, so they are few.
-struct Place {
+struct Location {
   std::uint64_t domain = 0, kernel = 0, host = 0;  // equal: one clock; one set of cores; one host to MPI
 };
 
@@ -89,14 +89,14 @@ std::string core_list(const cpu_set_t& cores) {
 }
 
 void survey_hosts() {
-  Place mine;
+  Location mine;
   mine.domain = clock_domain();
   mine.kernel = kernel_id();
   char name[MPI_MAX_PROCESSOR_NAME] = {};
   int length = 0;
   PMPI_Get_processor_name(name, &length);
   mine.host = core::fnv1a({name, static_cast<std::size_t>(length)});
-  std::vector<Place> all(static_cast<std::size_t>(job_world().size));
+  std::vector<Location> all(static_cast<std::size_t>(job_world().size));
   PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, job_world().comm);
   std::map<std::uint64_t, Rank> first;
   std::vector<Rank> first_of;  // per rank: the first rank in its clock domain
@@ -104,7 +104,7 @@ void survey_hosts() {
   std::vector<Rank> group;  // the ranks of this kernel
   std::size_t me = 0;
   for (Rank r = 0; r < job_world().size; ++r) {
-    const Place& there = all[static_cast<std::size_t>(r)];
+    const Location& there = all[static_cast<std::size_t>(r)];
     first_of.push_back(first.try_emplace(there.domain, r).first->second);
     job_world().hosts.push_back(hosts.try_emplace(there.host, static_cast<int>(hosts.size())).first->second);
     if (there.kernel != mine.kernel) continue;

@@ -17,8 +17,8 @@ std::string job_id();
 /// only with PMIx or under Slurm. Different in other jobs.
 std::uint64_t job_signature();
 
-/// Fills in Output::id, as far as this process knows its job. Ranks of a job have equal keys if they know a batch job's
-/// step or have the same launcher.
+/// Fills in JobOutput::id, as far as this process knows its job. Ranks of a job have equal keys if they know a batch
+/// job's step or have the same launcher.
 void identify_job();
 
 /// Chooses the profile's name on rank 0 and gives it to every rank. Starts the spool.

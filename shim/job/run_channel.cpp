@@ -30,7 +30,7 @@ using profiles::RollCallOffer;
 using profiles::send_roll_call_line;
 
 /// A connection, perhaps to another program that listens at the same port.
-struct Candidate {
+struct RunConnection {
   Descriptor fd = Descriptor();
   profiles::RollCallLines lines;
 };
@@ -47,8 +47,8 @@ bool wait_for_events(std::vector<pollfd>& wanted, Nanoseconds deadline) {
 }
 
 /// Tries all addresses at once: some of them may belong to this host, too, or lead nowhere. The greeting tells.
-Candidate connect_to_run(const RollCallOffer& offer, Nanoseconds deadline) {
-  std::vector<Candidate> tried;
+RunConnection connect_to_run(const RollCallOffer& offer, Nanoseconds deadline) {
+  std::vector<RunConnection> tried;
   for (const std::string& address : offer.addresses) {
     sockaddr_in to{};
     to.sin_family = AF_INET;
@@ -62,7 +62,7 @@ Candidate connect_to_run(const RollCallOffer& offer, Nanoseconds deadline) {
   std::vector<pollfd> wanted;
   while (!tried.empty()) {
     wanted.clear();
-    for (const Candidate& one : tried) wanted.push_back({one.fd.get(), POLLIN, 0});
+    for (const RunConnection& one : tried) wanted.push_back({one.fd.get(), POLLIN, 0});
     if (!wait_for_events(wanted, deadline)) break;
     for (std::size_t i = tried.size(); i-- > 0;) {
       if (wanted[i].revents == 0) continue;
@@ -76,7 +76,7 @@ Candidate connect_to_run(const RollCallOffer& offer, Nanoseconds deadline) {
 }
 
 /// The next line of `run`; "": the connection is lost, or the deadline has come.
-std::string hear_line(Candidate& run, Nanoseconds deadline) {
+std::string hear_line(RunConnection& run, Nanoseconds deadline) {
   for (bool open = true;;) {
     if (const auto line = run.lines.take_line()) return *line;
     std::vector<pollfd> wanted = {{run.fd.get(), POLLIN, 0}};
@@ -102,7 +102,7 @@ RunAnswer ask_run(int rank, int size, Nanoseconds deadline) {
   const char* offered = std::getenv(RollCallOffer::kVariable);
   const auto offer = profiles::parse_roll_call_offer(offered ? offered : "");
   if (!offer) return {};
-  Candidate run = connect_to_run(*offer, deadline);
+  RunConnection run = connect_to_run(*offer, deadline);
   char here[256];
   std::snprintf(here, sizeof here, "%s %016llx %d %d %s", offer->secret.c_str(),
                 static_cast<unsigned long long>(job_signature()), rank, size, own_build_ids());

@@ -193,7 +193,7 @@ void start_job() noexcept try {
       lock->mine.sample.start(size);
       world->sample = &lock->mine.sample;
     }
-    world->member.remember(earlier_run().history.plan);
+    world->member.begin_with_plan(earlier_run().history.plan);
     take_place(*world);
     greet_neighbours();
     expect_mail_at_end();

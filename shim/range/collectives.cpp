@@ -50,7 +50,7 @@ int start(const latecomer_range* range, const Arguments& a, latecomer_range_requ
     if (!request) return MPI_ERR_REQUEST;
     *request = nullptr;
     if (const int rc = wrong_arguments(range, a); rc != MPI_SUCCESS) return rc;
-    *request = new Collective(*range, a);
+    *request = new RangeCollective(*range, a);
     return MPI_SUCCESS;
   });
 }

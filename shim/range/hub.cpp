@@ -108,20 +108,20 @@ Hub::~Hub() {
   PMPI_Comm_free(&comm_);
 }
 
-Message* Hub::fresh() {
+RangeMessage* Hub::fresh() {
   if (free_.empty()) {
-    pool_.push_back(std::make_unique<Message>());
+    pool_.push_back(std::make_unique<RangeMessage>());
     free_.push_back(pool_.back().get());
     free_.reserve(pool_.size());
   }
-  Message* const m = free_.back();
+  RangeMessage* const m = free_.back();
   free_.pop_back();
   m->sends = m->complete = m->dropped = false;
   m->rc = MPI_SUCCESS;
   return m;
 }
 
-void Hub::track(Message* message, MPI_Request request) {
+void Hub::track(RangeMessage* message, MPI_Request request) {
   requests_.push_back(request);
   owners_.push_back(message);
   if (finished_.size() < requests_.size()) finished_.resize(requests_.capacity());
@@ -129,13 +129,13 @@ void Hub::track(Message* message, MPI_Request request) {
   awaited_ += !message->complete;
 }
 
-void Hub::finish(Message* m) {
+void Hub::finish(RangeMessage* m) {
   m->complete = true;
   m->type_kept.reset();
   if (m->dropped && m->in_flight == 0) free_.push_back(m);
 }
 
-void Hub::release(Message* m) {
+void Hub::release(RangeMessage* m) {
   m->dropped = true;
   if (m->complete && m->in_flight == 0) {
     free_.push_back(m);
@@ -145,12 +145,12 @@ void Hub::release(Message* m) {
   }
 }
 
-Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, const Envelope& key, bool synchronous,
-                   int* rc) {
+RangeMessage* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, const Envelope& key,
+                        bool synchronous, int* rc) {
   shim::Layout layout;
   *rc = count > 0 ? layout.fill(type) : MPI_SUCCESS;
   if (*rc != MPI_SUCCESS) return nullptr;
-  Message* const m = fresh();
+  RangeMessage* const m = fresh();
   m->sends = true;
   m->envelope = key;
   m->envelope.bytes = layout.size * count;
@@ -197,7 +197,7 @@ Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to
   return nullptr;
 }
 
-void Hub::deliver(Message& m, Arrival& arrival) {
+void Hub::deliver(RangeMessage& m, Arrival& arrival) {
   const MPI_Count room = [&] {
     MPI_Count size = 0;
     if (m.count > 0) PMPI_Type_size_x(m.type, &size);
@@ -238,24 +238,24 @@ void Hub::deliver(Message& m, Arrival& arrival) {
   finish(&m);
 }
 
-Message* Hub::fresh_receive(void* data, MPI_Count count, MPI_Datatype type) {
-  Message* const m = fresh();
+RangeMessage* Hub::fresh_receive(void* data, MPI_Count count, MPI_Datatype type) {
+  RangeMessage* const m = fresh();
   m->data = static_cast<char*>(data);
   m->count = count;
   m->type = type;
   return m;
 }
 
-Message* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival) {
-  Message* const m = fresh_receive(data, count, type);
+RangeMessage* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival) {
+  RangeMessage* const m = fresh_receive(data, count, type);
   deliver(*m, *arrival);
   spare_.push_back(std::move(arrival));
   return m;
 }
 
-Message* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key) {
+RangeMessage* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key) {
   if (auto arrival = take(from, key)) return receive(data, count, type, std::move(arrival));
-  Message* const m = fresh_receive(data, count, type);
+  RangeMessage* const m = fresh_receive(data, count, type);
   m->source = from;
   m->envelope = key;
   // The program may free its datatype while the receive waits.
@@ -286,7 +286,7 @@ int Hub::progress() {
     if (rc != MPI_SUCCESS) return rc;
     arrival->source = status.MPI_SOURCE;
     std::memcpy(&arrival->envelope, arrival->chunk.data(), sizeof(Envelope));
-    Message* const m = matching_.arrive(arrival);
+    RangeMessage* const m = matching_.arrive(arrival);
     if (!m) continue;
     deliver(*m, *arrival);
     spare_.push_back(std::move(arrival));
@@ -312,7 +312,7 @@ int Hub::unload(const Envelope& envelope, const char* chunk, Rank source, char* 
   arrival->envelope = envelope;
   arrival->source = source;
   arrival->chunk.assign(chunk, chunk + sizeof(Envelope));
-  Message* const m = receive(into, room, MPI_BYTE, std::move(arrival));
+  RangeMessage* const m = receive(into, room, MPI_BYTE, std::move(arrival));
   shim::Patience patience(true);
   int rc = MPI_SUCCESS;
   while (rc == MPI_SUCCESS && !m->complete) {
@@ -358,13 +358,13 @@ int Hub::receive_straight(char* into, MPI_Count room, Rank from, const Envelope&
     arrival->source = from;
     const auto data = static_cast<std::ptrdiff_t>(envelope.payload == 0 ? envelope.bytes : 0);
     arrival->chunk.assign(landing_.begin(), landing_.begin() + static_cast<std::ptrdiff_t>(sizeof envelope) + data);
-    if (Message* const m = matching_.arrive(arrival)) {
+    if (RangeMessage* const m = matching_.arrive(arrival)) {
       deliver(*m, *arrival);
       spare_.push_back(std::move(arrival));
     }
   };
   shim::Patience patience(true);
-  while (!Matching<Message>::advance(key, next, hand_over)) {
+  while (!Matching<RangeMessage>::advance(key, next, hand_over)) {
     if (rc != MPI_SUCCESS) return rc;
     patience.wait();
   }
@@ -378,7 +378,7 @@ int Hub::collect() {
                                MPI_STATUSES_IGNORE);
   if (rc != MPI_SUCCESS || count <= 0) return rc;
   for (int k = 0; k < count; ++k) {
-    Message* const m = owners_[static_cast<std::size_t>(finished_[static_cast<std::size_t>(k)])];
+    RangeMessage* const m = owners_[static_cast<std::size_t>(finished_[static_cast<std::size_t>(k)])];
     awaited_ -= !m->complete;
     if (--m->in_flight == 0) {
       if (m->complete && m->dropped) free_.push_back(m);

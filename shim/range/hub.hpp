@@ -44,7 +44,7 @@ class KeptType {
 };
 
 /// One send or receive, from its start until its owner and MPI have released it.
-struct Message {
+struct RangeMessage {
   bool sends = false, complete = false, dropped = false;
   int rc = MPI_SUCCESS;
   Envelope envelope;  // receives: the pattern, then the arrived envelope
@@ -72,16 +72,16 @@ class Hub {
 
   /// `to`, `from`: ranks in this communicator; `from` may be MPI_ANY_SOURCE for any member of the range. The data must
   /// stay in place. Returns nullptr on an error, which `rc` contains.
-  Message* send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, const Envelope& key, bool synchronous,
-                int* rc);
-  Message* receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key);
+  RangeMessage* send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, const Envelope& key,
+                     bool synchronous, int* rc);
+  RangeMessage* receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key);
   /// Receives a message that take() returned.
-  Message* receive(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival);
+  RangeMessage* receive(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival);
   /// find(): the first matching message, or nullptr. take(): removes it from the queue and returns it.
   const Arrival* find(Rank from, const Envelope& key) const { return matching_.find(from, key); }
   std::unique_ptr<Arrival> take(Rank from, const Envelope& key) { return matching_.take(from, key); }
   /// Releases a complete or dropped message.
-  void release(Message* message);
+  void release(RangeMessage* message);
   /// Advances all messages. Returns an MPI error code.
   int progress();
 
@@ -124,11 +124,11 @@ class Hub {
   static int size_of_chunk(std::int64_t bytes) { return static_cast<int>(sizeof(Envelope)) + static_cast<int>(bytes); }
   /// Copies the data of a short message, or receives those of a long message and returns MPI_ERR_TRUNCATE.
   int unload(const Envelope& envelope, const char* chunk, Rank source, char* into, MPI_Count room);
-  Message* fresh_receive(void* data, MPI_Count count, MPI_Datatype type);
-  Message* fresh();
-  void track(Message* message, MPI_Request request);
-  void deliver(Message& receive, Arrival& arrival);
-  void finish(Message* message);
+  RangeMessage* fresh_receive(void* data, MPI_Count count, MPI_Datatype type);
+  RangeMessage* fresh();
+  void track(RangeMessage* message, MPI_Request request);
+  void deliver(RangeMessage& receive, Arrival& arrival);
+  void finish(RangeMessage* message);
   /// Finishes the messages whose MPI requests are complete.
   int collect();
 
@@ -143,13 +143,13 @@ class Hub {
   // The number of tags for data, which begin at kFirstPayload, and of those for creations, which follow.
   int tags_ = 0;
   std::uint32_t sent_ = 0;  // number of data messages so far
-  Matching<Message> matching_;
+  Matching<RangeMessage> matching_;
   std::vector<std::unique_ptr<Arrival>> spare_;
   std::vector<MPI_Request> requests_;  // in flight; owners_ has their messages
-  std::vector<Message*> owners_;
+  std::vector<RangeMessage*> owners_;
   std::vector<int> finished_;
-  std::vector<std::unique_ptr<Message>> pool_;
-  std::vector<Message*> free_;
+  std::vector<std::unique_ptr<RangeMessage>> pool_;
+  std::vector<RangeMessage*> free_;
   std::vector<char> landing_;  // the chunk of a straight receive
   const char* last_chunk_ = nullptr;
   std::unordered_map<Identity, std::uint32_t, IdentityHash> collectives_;  // entries stay in place

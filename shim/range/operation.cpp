@@ -136,7 +136,7 @@ Library::Schedule Library::schedule(const core::Call& call, Rank me, bool scales
   return {program};
 }
 
-Collective::Collective(const latecomer_range& range, const Arguments& a)
+RangeCollective::RangeCollective(const latecomer_range& range, const Arguments& a)
     : range_(range),
       number_(hub_of(range).next_collective(identity_of(range))),
       send_type_(a.send_type),
@@ -147,13 +147,13 @@ Collective::Collective(const latecomer_range& range, const Arguments& a)
   if (!complete) library().drive(this);
 }
 
-Collective::~Collective() {
+RangeCollective::~RangeCollective() {
   library().forget(this);
-  if (!complete && program_ && library().knows(&hub_of(range_))) running_.abandon();
+  if (!complete && program_ && library().knows(&hub_of(range_))) running_.drop_messages();
   if (complete && rc == MPI_SUCCESS) library().give_back(std::move(scratch_));
 }
 
-int Collective::begin(const Arguments& a) {
+int RangeCollective::begin(const Arguments& a) {
   core::Call call;
   call.op = a.op;
   call.ranks = range_.size;
@@ -161,7 +161,7 @@ int Collective::begin(const Arguments& a) {
   call.element_bytes = 1;
   if (a.op == Kind::barrier) {
     compile(call, false);
-    running_.arrive(nullptr, nullptr, MPI_BYTE, MPI_OP_NULL, shim::Layout::bytes());
+    running_.set_buffers(nullptr, nullptr, MPI_BYTE, MPI_OP_NULL, shim::Layout::bytes());
     return MPI_SUCCESS;
   }
   if (core::is_reduction(a.op)) return begin_reduction(call, a);
@@ -169,15 +169,15 @@ int Collective::begin(const Arguments& a) {
                                                                     : begin_movement(call, a);
 }
 
-MPI_Count Collective::compile(const core::Call& call, bool scales) {
+MPI_Count RangeCollective::compile(const core::Call& call, bool scales) {
   Library::Schedule schedule = library().schedule(call, range_.rank, scales);
   program_ = std::move(schedule.program);
   Hub& hub = hub_of(range_);
-  running_.begin(*program_, {hub.comm(), 0, {}, hub.rank(), this}, nullptr);
+  running_.begin_schedule(*program_, {hub.comm(), 0, {}, hub.rank(), this}, nullptr);
   return schedule.items;
 }
 
-int Collective::begin_reduction(core::Call call, const Arguments& a) {
+int RangeCollective::begin_reduction(core::Call call, const Arguments& a) {
   shim::Layout layout;
   int rc = layout.fill(recv_type_.get());
   int commutes = 0;
@@ -191,12 +191,12 @@ int Collective::begin_reduction(core::Call call, const Arguments& a) {
   if (items > 1) layout = layout.times(items);
   scratch_ = library().borrow(layout.bytes_for(program_->scratch) + 64);
   running_.give_scratch(scratch_.data(), layout);
-  running_.arrive(call.in_place ? nullptr : static_cast<char*>(const_cast<void*>(a.send)), static_cast<char*>(a.recv),
-                  recv_type_.get(), a.reduction, layout, items);
+  running_.set_buffers(call.in_place ? nullptr : static_cast<char*>(const_cast<void*>(a.send)),
+                       static_cast<char*>(a.recv), recv_type_.get(), a.reduction, layout, items);
   return MPI_SUCCESS;
 }
 
-int Collective::begin_movement(core::Call call, const Arguments& a) {
+int RangeCollective::begin_movement(core::Call call, const Arguments& a) {
   const bool root = range_.rank == a.root, scatters = a.op == Kind::scatter;
   call.in_place = scatters               ? root && a.recv == MPI_IN_PLACE
                   : a.op == Kind::gather ? root && a.send == MPI_IN_PLACE
@@ -216,11 +216,11 @@ int Collective::begin_movement(core::Call call, const Arguments& a) {
   if (bytes_->rc() != MPI_SUCCESS) return bytes_->rc();
   scratch_ = library().borrow(layout.bytes_for(program_->scratch) + 64);
   running_.give_scratch(scratch_.data(), layout);
-  running_.arrive(bytes_->input(), bytes_->output(), MPI_BYTE, MPI_OP_NULL, layout, items);
+  running_.set_buffers(bytes_->input(), bytes_->output(), MPI_BYTE, MPI_OP_NULL, layout, items);
   return MPI_SUCCESS;
 }
 
-int Collective::begin_irregular(core::Call call, const Arguments& a) {
+int RangeCollective::begin_irregular(core::Call call, const Arguments& a) {
   // An element is a block.
   const bool root = range_.rank == a.root;
   call.op = core::regular(a.op);
@@ -262,43 +262,43 @@ int Collective::begin_irregular(core::Call call, const Arguments& a) {
   }
   compile(call, false);
   if (program_->scratch > 0) return MPI_ERR_INTERN;  // a schedule that forwards blocks
-  running_.arrive(blocks_);
+  running_.set_buffers(blocks_);
   return MPI_SUCCESS;
 }
 
-void Collective::step() {
+void RangeCollective::step() {
   if (complete) return;
   bool moved = true;
   while (rc == MPI_SUCCESS && moved && !running_.done()) rc = running_.step(moved);
   if (rc == MPI_SUCCESS && !running_.done()) return;
-  if (rc != MPI_SUCCESS) running_.abandon();
+  if (rc != MPI_SUCCESS) running_.drop_messages();
   else if (bytes_) rc = bytes_->finish();
   complete = true;
   program_.reset();
 }
 
-int Collective::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, int channel, void** ticket) {
+int RangeCollective::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, int channel, void** ticket) {
   int rc = MPI_SUCCESS;
   *ticket = hub_of(range_).send(data, count, type, to_mpi(range_, to), {identity_of(range_), channel, number_, 0, 0},
                                 false, &rc);
   return rc;
 }
 
-int Collective::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, int channel, void** ticket) {
+int RangeCollective::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, int channel, void** ticket) {
   *ticket =
       hub_of(range_).receive(data, count, type, to_mpi(range_, from), {identity_of(range_), channel, number_, 0, 0});
   return MPI_SUCCESS;
 }
 
-bool Collective::done(void* ticket, int* rc) {
-  auto* const message = static_cast<Message*>(ticket);
+bool RangeCollective::done(void* ticket, int* rc) {
+  auto* const message = static_cast<RangeMessage*>(ticket);
   if (!message->complete) return false;
   *rc = message->rc;
   hub_of(range_).release(message);
   return true;
 }
 
-void Collective::drop(void* ticket) { hub_of(range_).release(static_cast<Message*>(ticket)); }
+void RangeCollective::drop(void* ticket) { hub_of(range_).release(static_cast<RangeMessage*>(ticket)); }
 
 void Library::discard(Operation* operation) {
   operation->next_discarded = discarded_.load(std::memory_order_relaxed);

@@ -44,14 +44,14 @@ void empty_status(MPI_Status* status);
 class PointToPoint final : public Operation {
  public:
   /// `message`: nullptr for an operation with MPI_PROC_NULL, which is complete at once.
-  PointToPoint(Hub* hub, Message* message) : hub_(hub), message_(message) { look(); }
+  PointToPoint(Hub* hub, RangeMessage* message) : hub_(hub), message_(message) { look(); }
   ~PointToPoint() override;
   bool look() override;
   void fill(MPI_Status* status) const override;
 
  private:
   Hub* hub_;
-  Message* message_;
+  RangeMessage* message_;
 };
 
 /// The arguments of a collective.
@@ -68,10 +68,10 @@ struct Arguments {
 };
 
 /// A collective of core's catalogue that runs on the members of a range.
-class Collective final : public Operation, private shim::Wire {
+class RangeCollective final : public Operation, private shim::Wire {
  public:
-  Collective(const latecomer_range& range, const Arguments& arguments);
-  ~Collective() override;
+  RangeCollective(const latecomer_range& range, const Arguments& arguments);
+  ~RangeCollective() override;
   void step() override;
 
  private:

@@ -22,7 +22,8 @@ int post(MPI_Count count, MPI_Datatype type, int peer, int tag, bool receives, c
     if (rc == MPI_SUCCESS) rc = wrong_peer(*range, peer, tag, receives);
     if (rc != MPI_SUCCESS) return rc;
     Hub& hub = hub_of(*range);
-    Message* const m = peer == MPI_PROC_NULL ? nullptr : start(hub, in_hub(*range, peer), key_of(*range, tag), &rc);
+    RangeMessage* const m =
+        peer == MPI_PROC_NULL ? nullptr : start(hub, in_hub(*range, peer), key_of(*range, tag), &rc);
     if (rc == MPI_SUCCESS) *request = new PointToPoint(&hub, m);
     return rc;
   });

@@ -30,7 +30,8 @@ Bytewise::Bytewise(const core::Call& call, Rank me, MPI_Comm comm, const Operand
       at += side->bytes;
     } else side->plain = static_cast<char*>(side->user);
   if (input_.staged) move(true, input_, 0, input_.bytes);
-  if (const core::Contribution own = core::contribution(call, me); output_.staged && own.buffer == core::Buffer::output)
+  if (const core::ContributionRange own = core::contribution_of(call, me);
+      output_.staged && own.buffer == core::Buffer::output)
     move(true, output_, own.at, own.at + own.count);
 }
 
@@ -38,7 +39,7 @@ int Bytewise::finish() {
   if (!output_.staged) return rc_;
   // A contribution that lies in the output stays as it is, unless the ranks exchange blocks. The root's buffer of a
   // bcast must not be written: other threads of the program may read it.
-  const core::Contribution own = core::contribution(call_, me_);
+  const core::ContributionRange own = core::contribution_of(call_, me_);
   const bool stays = own.buffer == core::Buffer::output && core::traits(call_.op).input.root != core::Extent::blocks;
   move(false, output_, 0, stays ? own.at : output_.bytes);
   if (stays) move(false, output_, own.at + own.count, output_.bytes);

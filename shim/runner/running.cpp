@@ -61,7 +61,7 @@ Compiled::~Compiled() {
     if (!finalized) PMPI_Type_free(&i.type);
 }
 
-void Running::begin(Compiled& program, const Where& where, Herald* herald, Blockwise* blocks) {
+void Running::begin_schedule(Compiled& program, const Where& where, Herald* herald, Blockwise* blocks) {
   program_ = &program;
   where_ = where;
   herald_ = herald;
@@ -89,21 +89,22 @@ void Running::give_scratch(char* memory, const Layout& layout) {
   base_[static_cast<int>(core::Buffer::scratch)] = reinterpret_cast<char*>(aligned);
 }
 
-void Running::arrive(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout, MPI_Count items) {
+void Running::set_buffers(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout,
+                          MPI_Count items) {
   base_[static_cast<int>(core::Buffer::input)] = input;
   base_[static_cast<int>(core::Buffer::output)] = output;
   type_ = type;
   op_ = op;
   layout_ = layout;
   per_element_ = items;
-  if (const int rc = failure_ == MPI_SUCCESS ? make_slot_type() : MPI_SUCCESS; rc != MPI_SUCCESS) fail(rc);
+  if (const int rc = failure_ == MPI_SUCCESS ? make_slot_type() : MPI_SUCCESS; rc != MPI_SUCCESS) note_failure(rc);
   arrived_ = true;
   for (std::size_t i = 0; i < held_; ++i) program_->ready[tail_++] = program_->held[i];
   held_ = 0;
 }
 
-void Running::arrive(const Blocks& blocks) {
-  arrive(blocks.input.base, blocks.output.base, MPI_BYTE, MPI_OP_NULL, Layout::bytes());
+void Running::set_buffers(const Blocks& blocks) {
+  set_buffers(blocks.input.base, blocks.output.base, MPI_BYTE, MPI_OP_NULL, Layout::bytes());
   table_ = &blocks;
 }
 
@@ -122,21 +123,21 @@ void Running::free_slot_type() {
   slot_type_ = MPI_DATATYPE_NULL;
 }
 
-Running::Items Running::items(const core::Slice& s) const {
+Running::Items Running::items_of(const core::Slice& s) const {
   if (!table_ || s.count == 0)
     return {at(s), s.count * per_element_, distance(s.buffer) == layout_.extent ? type_ : slot_type_};
   const Blocks::Side& side = table_->of(s.buffer);
   return {side.at(s.offset), side.items(s.offset), side.type};
 }
 
-Running::Items Running::items(core::OpId message) const {
+Running::Items Running::items_of(core::OpId message) const {
   if (const Compiled::Indexed* pieces = entry_of(program_->indexed, message))
     return {base_[static_cast<int>(pieces->buffer)], 1, pieces->type};
   const core::Operation& op = program_->ops[static_cast<std::size_t>(message)];
-  return items(op.kind == core::OpKind::send ? op.src : op.dst);
+  return items_of(op.kind == core::OpKind::send ? op.src : op.dst);
 }
 
-void Running::complete(std::int32_t op) {
+void Running::complete_operation(std::int32_t op) {
   Compiled& p = *program_;
   ++done_;
   foreground_left_ -= p.ops[static_cast<std::size_t>(op)].lane == core::Lane::foreground;
@@ -148,7 +149,7 @@ void Running::complete(std::int32_t op) {
 }
 
 /// Posts a message. `posted`: false if a receive must wait until its message has arrived.
-int Running::post(std::int32_t id, bool& posted) {
+int Running::post_message(std::int32_t id, bool& posted) {
   Compiled& p = *program_;
   const core::Operation& op = p.ops[static_cast<std::size_t>(id)];
   const bool sends = op.kind == core::OpKind::send;
@@ -156,7 +157,7 @@ int Running::post(std::int32_t id, bool& posted) {
   int rc = MPI_SUCCESS;
   posted = true;
   if (where_.wire) {
-    const auto [data, count, type] = items(id);
+    const auto [data, count, type] = items_of(id);
     rc = sends ? where_.wire->send(data, count, type, op.peer, op.channel, &p.tickets[slot])
                : where_.wire->receive(data, count, type, op.peer, op.channel, &p.tickets[slot]);
   } else {
@@ -166,16 +167,16 @@ int Running::post(std::int32_t id, bool& posted) {
     *request = MPI_REQUEST_NULL;
     if (failure_ == MPI_SUCCESS) try {
         if (blocks_) {
-          rc = sends ? blocks_->send(op, id, peer, tag, where_.comm, request)
-                     : blocks_->receive(op, id, peer, tag, where_.comm, request, posted);
+          rc = sends ? blocks_->send_blocks(op, id, peer, tag, where_.comm, request)
+                     : blocks_->receive_blocks(op, id, peer, tag, where_.comm, request, posted);
         } else {
-          const auto [data, count, type] = items(id);
+          const auto [data, count, type] = items_of(id);
           rc = sends ? PMPI_Isend_c(data, count, type, peer, tag, where_.comm, request)
                      : PMPI_Irecv_c(data, count, type, peer, tag, where_.comm, request);
         }
-        if (rc != MPI_SUCCESS) fail(rc);
+        if (rc != MPI_SUCCESS) note_failure(rc);
       } catch (const std::bad_alloc&) {
-        fail(MPI_ERR_NO_MEM);
+        note_failure(MPI_ERR_NO_MEM);
       }
     if (failure_ != MPI_SUCCESS && *request == MPI_REQUEST_NULL) {
       posted = true;
@@ -192,7 +193,7 @@ int Running::post(std::int32_t id, bool& posted) {
   return rc;
 }
 
-int Running::operate(const void* in, void* inout, MPI_Count count) try {
+int Running::apply_operator(const void* in, void* inout, MPI_Count count) try {
   return PMPI_Reduce_local_c(in, inout, count, type_, op_);
 } catch (abi::__forced_unwind&) {  // the end of the thread
   throw;
@@ -202,19 +203,20 @@ int Running::operate(const void* in, void* inout, MPI_Count count) try {
   return MPI_ERR_OTHER;
 }
 
-int Running::reduce(const core::Operation& op) {
+int Running::reduce_elements(const core::Operation& op) {
   if (distance(op.src.buffer) == layout_.extent && distance(op.dst.buffer) == layout_.extent)
-    return operate(at(op.src), at(op.dst), op.dst.count * per_element_);
+    return apply_operator(at(op.src), at(op.dst), op.dst.count * per_element_);
   // The operator knows the program's datatype only, and that has another distance of items than scratch memory.
   int rc = MPI_SUCCESS;
-  for (core::Elements i = 0; i < op.dst.count && rc == MPI_SUCCESS; ++i) rc = operate(at(op.src, i), at(op.dst, i), 1);
+  for (core::Elements i = 0; i < op.dst.count && rc == MPI_SUCCESS; ++i)
+    rc = apply_operator(at(op.src, i), at(op.dst, i), 1);
   return rc;
 }
 
-int Running::copy(const core::Operation& op) const {
+int Running::copy_elements(const core::Operation& op) const {
   const int tag = tag_of(where_.context, kSelfChannel);
-  if (blocks_) return blocks_->copy(op, where_.self, tag, where_.comm);
-  const Items from = items(op.src), to = items(op.dst);
+  if (blocks_) return blocks_->copy_blocks(op, where_.self, tag, where_.comm);
+  const Items from = items_of(op.src), to = items_of(op.dst);
   // No data to move: a root with MPI_IN_PLACE in a call that the engine began, or an operation that only joins
   // dependencies.
   if (to.data == from.data || op.dst.count == 0) return MPI_SUCCESS;
@@ -226,25 +228,25 @@ int Running::copy(const core::Operation& op) const {
                          tag, where_.comm, MPI_STATUS_IGNORE);
 }
 
-int Running::start(std::int32_t id) {
+int Running::start_operation(std::int32_t id) {
   Compiled& p = *program_;
   const core::Operation& op = p.ops[static_cast<std::size_t>(id)];
   if (op.communicates()) {
     if (herald_ && (op.kind == core::OpKind::send || op.dst.count == 0)) herald_->before_message(op.peer);
     bool posted = false;
-    const int rc = post(id, posted);
+    const int rc = post_message(id, posted);
     if (rc == MPI_SUCCESS && !posted) p.held[held_++] = id;
     return rc;
   }
   int rc = MPI_SUCCESS;
   if (failure_ == MPI_SUCCESS) try {
-      rc = op.kind == core::OpKind::reduce ? reduce(op) : copy(op);
+      rc = op.kind == core::OpKind::reduce ? reduce_elements(op) : copy_elements(op);
     } catch (const std::bad_alloc&) {
       rc = MPI_ERR_NO_MEM;
     }
-  complete(id);
+  complete_operation(id);
   if (rc == MPI_SUCCESS || where_.wire) return rc;
-  fail(rc);
+  note_failure(rc);
   return MPI_SUCCESS;
 }
 
@@ -258,12 +260,12 @@ int Running::step(bool& moved) {
       p.held[held_++] = id;
       continue;
     }
-    rc = start(id);
+    rc = start_operation(id);
     moved = true;
   }
   for (std::size_t i = 0; arrived_ && i < held_ && rc == MPI_SUCCESS;) {
     bool posted = false;
-    rc = post(p.held[i], posted);
+    rc = post_message(p.held[i], posted);
     if (posted) {
       p.held[i] = p.held[--held_];
       moved = true;
@@ -271,16 +273,17 @@ int Running::step(bool& moved) {
   }
   if (active_ == 0 || rc != MPI_SUCCESS) return rc;
   int count = 0;
-  rc = test(count);
+  rc = test_requests(count);
   if (rc != MPI_SUCCESS || count <= 0) return rc;
   moved = true;
-  for (int k = 0; k < count; ++k) complete(p.active[static_cast<std::size_t>(p.finished[static_cast<std::size_t>(k)])]);
+  for (int k = 0; k < count; ++k)
+    complete_operation(p.active[static_cast<std::size_t>(p.finished[static_cast<std::size_t>(k)])]);
   keep_unfinished();
   return rc;
 }
 
 /// Fills `finished` with the completed messages, and clears their requests or tickets.
-int Running::test(int& count) {
+int Running::test_requests(int& count) {
   Compiled& p = *program_;
   int rc = MPI_SUCCESS;
   count = 0;
@@ -312,15 +315,15 @@ int Running::check_received(std::int32_t id, MPI_Status& status) {
     int error_class = MPI_SUCCESS;
     PMPI_Error_class(status.MPI_ERROR, &error_class);
     if (error_class != MPI_ERR_TRUNCATE) return status.MPI_ERROR;
-    fail(status.MPI_ERROR);
+    note_failure(status.MPI_ERROR);
   }
   if (failure_ != MPI_SUCCESS || op.kind != core::OpKind::recv || (!blocks_ && op.dst.count == 0)) return MPI_SUCCESS;
   MPI_Count bytes = 0;
   PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
   if (blocks_) {
-    if (const int rc = blocks_->received(op, id, bytes); rc != MPI_SUCCESS) fail(rc);
+    if (const int rc = blocks_->accept_blocks(op, id, bytes); rc != MPI_SUCCESS) note_failure(rc);
   } else if (bytes == 0) {
-    fail(MPI_ERR_OTHER);
+    note_failure(MPI_ERR_OTHER);
   }
   return MPI_SUCCESS;
 }
@@ -339,7 +342,7 @@ void Running::keep_unfinished() {
   active_ = kept;
 }
 
-void Running::abandon() {
+void Running::drop_messages() {
   Compiled& p = *program_;
   for (int k = 0; k < active_; ++k) {
     if (where_.wire) {

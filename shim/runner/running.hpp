@@ -108,13 +108,14 @@ class Herald {
 /// operation's number.
 class Blockwise {
  public:
-  virtual int send(const core::Operation& op, core::OpId id, Rank to, int tag, MPI_Comm comm, MPI_Request* request) = 0;
+  virtual int send_blocks(const core::Operation& op, core::OpId id, Rank to, int tag, MPI_Comm comm,
+                          MPI_Request* request) = 0;
   /// `there`: false if the message must arrive before it can be received. Then the run calls again.
-  virtual int receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm, MPI_Request* request,
-                      bool& there) = 0;
-  virtual int copy(const core::Operation& op, int self, int tag, MPI_Comm comm) = 0;
+  virtual int receive_blocks(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm,
+                             MPI_Request* request, bool& there) = 0;
+  virtual int copy_blocks(const core::Operation& op, int self, int tag, MPI_Comm comm) = 0;
   /// A message of `bytes` bytes was received. Returns an error if data are missing. Allocates nothing.
-  virtual int received(const core::Operation& op, core::OpId id, MPI_Count bytes) = 0;
+  virtual int accept_blocks(const core::Operation& op, core::OpId id, MPI_Count bytes) = 0;
 
  protected:
   ~Blockwise() = default;
@@ -133,17 +134,17 @@ class Running {
   Running& operator=(const Running&) = delete;
   /// `herald`: hears of every peer that a send goes to or that a token is expected of; may be nullptr. `blocks`:
   /// nullptr for elements of one datatype; else foreground operations only.
-  void begin(Compiled& program, const Where& where, Herald* herald, Blockwise* blocks = nullptr);
+  void begin_schedule(Compiled& program, const Where& where, Herald* herald, Blockwise* blocks = nullptr);
   /// Memory of at least layout.bytes_for(program.scratch) + 64 bytes.
   void give_scratch(char* memory, const Layout& layout);
   /// The process has arrived: sets its buffers, and the datatype and operator of the foreground operations.
   /// `items`: an element of the schedule is so many items of `type`, which follow each other without gaps. The layout
   /// is that of an element.
-  void arrive(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout, MPI_Count items = 1);
+  void set_buffers(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout, MPI_Count items = 1);
   /// The same for elements that are blocks of different sizes. `blocks` must stay until the run has ended.
-  void arrive(const Blocks& blocks);
+  void set_buffers(const Blocks& blocks);
   /// This rank fails with an MPI error code. Without memory and buffers of its own it fails before it begins.
-  void fail(int rc) {
+  void note_failure(int rc) {
     if (failure_ == MPI_SUCCESS) failure_ = rc;
   }
   /// The failure of this rank or of another, or MPI_SUCCESS. Final when the run is done.
@@ -175,29 +176,29 @@ class Running {
     return rc;
   }
   /// Drops the pending messages after an error, or at the end if the process never entered the call.
-  void abandon();
+  void drop_messages();
 
  private:
-  void complete(std::int32_t op);
-  int start(std::int32_t id);
-  int post(std::int32_t id, bool& posted);
+  void complete_operation(std::int32_t op);
+  int start_operation(std::int32_t id);
+  int post_message(std::int32_t id, bool& posted);
   struct Items {
     char* data;
     MPI_Count count;
     MPI_Datatype type;
   };
-  Items items(const core::Slice& s) const;
-  Items items(core::OpId message) const;
-  int test(int& count);
+  Items items_of(const core::Slice& s) const;
+  Items items_of(core::OpId message) const;
+  int test_requests(int& count);
   int check_received(std::int32_t id, MPI_Status& status);
   void keep_unfinished();
   MPI_Count distance(core::Buffer b) const { return b == core::Buffer::scratch ? layout_.pitch : layout_.extent; }
   char* at(const core::Slice& s, core::Elements i = 0) const {
     return base_[static_cast<int>(s.buffer)] + (s.offset + i) * distance(s.buffer);
   }
-  int reduce(const core::Operation& op);
-  int operate(const void* in, void* inout, MPI_Count count);
-  int copy(const core::Operation& op) const;
+  int reduce_elements(const core::Operation& op);
+  int apply_operator(const void* in, void* inout, MPI_Count count);
+  int copy_elements(const core::Operation& op) const;
   int make_slot_type();
   void free_slot_type();
 

@@ -10,8 +10,8 @@
 
 #include "profiles/base/demangle.hpp"
 #include "shim/clock.hpp"
+#include "shim/sites/modules.hpp"
 #include "shim/sites/names.hpp"
-#include "shim/sites/parts.hpp"
 
 namespace latecomer::shim {
 namespace {

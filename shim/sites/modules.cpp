@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finds the modules of addresses, and knows MPI's own modules.
+#include "shim/sites/modules.hpp"
+
 #include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
@@ -14,7 +16,8 @@
 
 #include "core/base/text.hpp"
 #include "shim/mpi/names.hpp"
-#include "shim/sites/parts.hpp"
+#include "shim/sites/table.hpp"
+#include "shim/sites/unwind.hpp"
 
 namespace latecomer::shim {
 

@@ -11,7 +11,7 @@
 
 #include "core/base/text.hpp"
 #include "shim/log.hpp"
-#include "shim/sites/parts.hpp"
+#include "shim/sites/table.hpp"
 
 namespace latecomer::shim {
 namespace {

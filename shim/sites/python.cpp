@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sites that are lines of Python.
+#include "shim/sites/python.hpp"
+
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/text.hpp"
 #include "shim/mpi/entry.hpp"
-#include "shim/sites/parts.hpp"
+#include "shim/sites/table.hpp"
+#include "shim/sites/unwind.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -56,7 +59,7 @@ const Python& interpreter() {
 
 }  // namespace
 
-Slot* python_site() {
+SiteSlot* python_site() {
   const Python& p = interpreter();
   if (!p.whole || !p.is_initialized()) return nullptr;
   const int state = p.ensure();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table of sites, by return address or by hash of several addresses.
+#include "shim/sites/table.hpp"
+
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -7,7 +9,7 @@
 
 #include "core/base/text.hpp"
 #include "shim/live/live.hpp"
-#include "shim/sites/parts.hpp"
+#include "shim/sites/unwind.hpp"
 
 namespace latecomer::shim {
 

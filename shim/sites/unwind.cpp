@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Walks the stack from an intercepted call to its site.
-#include "shim/sites/parts.hpp"
+#include "shim/sites/unwind.hpp"
 
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
@@ -14,6 +14,9 @@
 #include <vector>
 
 #include "core/base/text.hpp"
+#include "shim/sites/modules.hpp"
+#include "shim/sites/python.hpp"
+#include "shim/sites/table.hpp"
 
 namespace latecomer::shim {
 
@@ -35,7 +38,7 @@ bool python = false;
 // (tests/bench/overhead, 2 ranks).
 
 /// Gives the end of the frame of a return address. Packed into one word beside its key.
-struct Rule {
+struct FrameRule {
   enum Base : std::uint8_t { from_rsp, from_rbp, outermost, irregular };
   Base base = irregular;
   bool mpi = false;         ///< the frame is passed over: it belongs to MPI, or is generated code
@@ -47,7 +50,7 @@ struct Rule {
     return static_cast<std::uint64_t>(base) | std::uint64_t{mpi} << 2 | std::uint64_t{1} << 3 |
            static_cast<std::uint64_t>(length + kLongest) << 4 | static_cast<std::uint64_t>(saved) << 34;
   }
-  static Rule unpack(std::uint64_t w) {
+  static FrameRule unpack(std::uint64_t w) {
     return {static_cast<Base>(w & 3), (w & 4) != 0, static_cast<std::int32_t>(w >> 4 & ((1u << 30) - 1)) - kLongest,
             static_cast<std::int32_t>(w >> 34)};
   }
@@ -73,7 +76,7 @@ std::uint64_t rule_of(std::uintptr_t address) {
 }
 
 /// The caller holds the mutex. A full table takes no more rules.
-void keep_rule(std::uintptr_t address, const Rule& rule) {
+void keep_rule(std::uintptr_t address, const FrameRule& rule) {
   if (rules_used > kRules * 3 / 4) return;
   std::size_t i = address_place(address, kRuleBits);
   while (rules[i].address.load(std::memory_order_relaxed) != 0) {
@@ -89,7 +92,7 @@ void keep_rule(std::uintptr_t address, const Rule& rule) {
 bool is_passed(std::uintptr_t address) {
   if (in_mpi(address)) return true;
   const std::uint64_t packed = rule_of(address);
-  return packed != 0 ? Rule::unpack(packed).mpi : in_generated(address);
+  return packed != 0 ? FrameRule::unpack(packed).mpi : in_generated(address);
 }
 
 /// The end of this thread's stack. Rules are followed only inside it.
@@ -113,8 +116,8 @@ struct Place {
   std::uintptr_t address, rsp, rbp;
 };
 /// Steps from one return address to the next. Returns false if the rule gives an impossible frame.
-bool follow(const Rule& rule, std::uintptr_t limit, Place& at) {
-  const std::uintptr_t end = (rule.base == Rule::from_rsp ? at.rsp : at.rbp) +
+bool follow(const FrameRule& rule, std::uintptr_t limit, Place& at) {
+  const std::uintptr_t end = (rule.base == FrameRule::from_rsp ? at.rsp : at.rbp) +
                              static_cast<std::uintptr_t>(static_cast<std::intptr_t>(rule.length));
   if (end <= at.rsp || end > limit || end % 8 != 0 || static_cast<std::uintptr_t>(rule.saved) > end - at.rsp)
     return false;
@@ -138,13 +141,13 @@ Walk walk_by_rules(std::uintptr_t from, std::uintptr_t frame) {
   for (int count = 0, steps = 0; steps < kStack; ++steps) {
     const std::uint64_t packed = rule_of(at.address);
     if (packed == 0) return out;
-    const Rule rule = Rule::unpack(packed);
-    if (rule.base == Rule::irregular) {
+    const FrameRule rule = FrameRule::unpack(packed);
+    if (rule.base == FrameRule::irregular) {
       out.learns = false;
       return out;  // of one variable only: a copy of it takes 20 ns
     }
     if (!rule.mpi) out.chosen[count++] = at.address;
-    if (rule.base == Rule::outermost || count == frames_per_call) {
+    if (rule.base == FrameRule::outermost || count == frames_per_call) {
       out.count = count;
       return out;
     }
@@ -170,8 +173,8 @@ int step_from(const unw_context_t& registers, std::uintptr_t* end, std::uintptr_
 }
 
 /// Finds the rule of the cursor's frame. Moves rsp and rbp, and finds out which of them the end of the frame follows.
-Rule find_rule(unw_cursor_t& cursor) {
-  Rule out;
+FrameRule find_rule(unw_cursor_t& cursor) {
+  FrameRule out;
   unw_context_t registers{};
   greg_t* values = registers.uc_mcontext.gregs;
   const std::pair<int, int> kept[] = {{UNW_X86_64_RIP, REG_RIP}, {UNW_X86_64_RSP, REG_RSP}, {UNW_X86_64_RBP, REG_RBP},
@@ -185,11 +188,11 @@ Rule find_rule(unw_cursor_t& cursor) {
   const auto address = static_cast<std::uintptr_t>(values[REG_RIP]);
   out.mpi = in_mpi(address);
   // Other code may take its place.
-  if (in_generated(address)) return {Rule::irregular, true, 0, 0};
+  if (in_generated(address)) return {FrameRule::irregular, true, 0, 0};
   const auto rsp = static_cast<std::uintptr_t>(values[REG_RSP]), rbp = static_cast<std::uintptr_t>(values[REG_RBP]);
   std::uintptr_t end = 0, saved = 0, moved = 0, ignored = 0;
   if (unw_cursor_t ahead = cursor; unw_step(&ahead) <= 0) {
-    out.base = Rule::outermost;
+    out.base = FrameRule::outermost;
     return out;
   }
   if (step_from(registers, &end, &saved) <= 0 || end <= rsp) return out;
@@ -202,7 +205,7 @@ Rule find_rule(unw_cursor_t& cursor) {
     other = registers;
     other.uc_mcontext.gregs[REG_RBP] -= kDown;
     if (step_from(other, &moved, &ignored) < 0 || moved != end) return out;
-    out.base = Rule::from_rsp;
+    out.base = FrameRule::from_rsp;
     out.length = static_cast<std::int32_t>(end - rsp);
   } else {
     // Follow only a frame pointer that points into this frame.
@@ -210,10 +213,10 @@ Rule find_rule(unw_cursor_t& cursor) {
     other = registers;
     other.uc_mcontext.gregs[REG_RBP] -= kDown;
     if (step_from(other, &moved, &ignored) < 0 || moved != end - kDown) return out;
-    out.base = Rule::from_rbp;
+    out.base = FrameRule::from_rbp;
     out.length = static_cast<std::int32_t>(end - rbp);
   }
-  if (end - rsp >= static_cast<std::uintptr_t>(Rule::kLongest)) return {Rule::irregular, out.mpi, 0, 0};
+  if (end - rsp >= static_cast<std::uintptr_t>(FrameRule::kLongest)) return {FrameRule::irregular, out.mpi, 0, 0};
   if (saved >= rsp && saved < end) out.saved = static_cast<std::int32_t>(end - saved);
   return out;
 }
@@ -326,7 +329,7 @@ Slot& site_of_frames(const std::uintptr_t* chosen, int count, std::uintptr_t fro
     const bool wrong = again.count >= 0 && (again.count != count || !std::equal(chosen, chosen + count, again.chosen));
     if (wrong || (!learnt && again.count < 0)) {
       const std::lock_guard lock(sites_mutex);
-      keep_rule(from, {Rule::irregular, is_passed(from), 0, 0});
+      keep_rule(from, {FrameRule::irregular, is_passed(from), 0, 0});
     }
   }
   if (count == 0) chosen[count++] = from;

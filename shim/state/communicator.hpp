@@ -64,7 +64,7 @@ struct CommState {
   std::int32_t context = -1;                      ///< -1: not agreed; kContexts: none was free
   std::uint64_t identity = 0;                     ///< agreed, or the hash of members and order of creation
   std::vector<Rank> world;                        ///< [comm rank]: world rank
-  core::Member member;                            ///< its part in the agreement
+  core::AgreementMember member;                   ///< its part in the agreement
   ExchangeState tree;
   DispatchState dispatch;
   profiles::CallSample* sample = nullptr;  ///< of its calls; nullptr: none

@@ -20,19 +20,19 @@ constinit std::atomic<bool> active{false};
 
 // Set before the first handler runs. Never destroyed, because callbacks may run after exit handlers.
 LATECOMER_TOGETHER constinit World* job_world_instance = nullptr;
-LATECOMER_TOGETHER constinit Process* job_process_instance = nullptr;
+LATECOMER_TOGETHER constinit ThisProcess* job_process_instance = nullptr;
 LATECOMER_TOGETHER constinit Rules* job_rules_instance = nullptr;
 LATECOMER_TOGETHER constinit Clocks* job_clocks_instance = nullptr;
 LATECOMER_TOGETHER constinit JobLock::Held* JobLock::held_ = nullptr;
-constinit Output* job_output_instance = nullptr;
+constinit JobOutput* job_output_instance = nullptr;
 constinit EarlierRun* earlier_run_instance = nullptr;
 
 bool make_job() try {
   job_world_instance = new World;
-  job_process_instance = new Process;
+  job_process_instance = new ThisProcess;
   job_rules_instance = new Rules;
   job_clocks_instance = new Clocks;
-  job_output_instance = new Output;
+  job_output_instance = new JobOutput;
   earlier_run_instance = new EarlierRun;
   JobLock::held_ = new JobLock::Held;
   return true;

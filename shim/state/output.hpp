@@ -11,7 +11,7 @@ namespace latecomer::shim {
 
 using core::Nanoseconds;
 
-struct Output {
+struct JobOutput {
   profiles::JobId id;
   std::string path;               ///< absolute path of the profile
   std::string written;            ///< of the file that rank 0 wrote: `path`, with a number if that name was taken
@@ -24,7 +24,7 @@ struct Output {
   bool prometheus_written = false, prometheus_failed = false;
 };
 
-extern Output* job_output_instance __attribute__((visibility("hidden")));
-inline Output& job_output() { return *job_output_instance; }
+extern JobOutput* job_output_instance __attribute__((visibility("hidden")));
+inline JobOutput& job_output() { return *job_output_instance; }
 
 }  // namespace latecomer::shim

@@ -8,7 +8,7 @@
 
 namespace latecomer::shim {
 
-struct Process {
+struct ThisProcess {
   bool threads = false;  ///< MPI_THREAD_MULTIPLE, or unknown
   int pid = 0;           ///< of the process that started MPI; a forked child has another
   int thread = 0;        ///< the thread that started MPI
@@ -16,8 +16,8 @@ struct Process {
   std::atomic<bool> edge_said{false};  ///< since the last call that an algorithm may serve
 };
 
-extern Process* job_process_instance __attribute__((visibility("hidden")));
-inline Process& job_process() { return *job_process_instance; }
+extern ThisProcess* job_process_instance __attribute__((visibility("hidden")));
+inline ThisProcess& job_process() { return *job_process_instance; }
 
 /// True between the end of MPI_Init and the teardown, in programs that latecomer observes.
 extern std::atomic<bool> active;

@@ -249,10 +249,10 @@ Operation::Operation(Process& process, const latecomer_range& range, Kind op, in
   const bool real = in || out;
   const MPI_Count extent = real ? element_bytes : 0;
   const shim::Layout layout{extent, 0, extent, 0, extent, extent, true};
-  running_.begin(*program_, {MPI_COMM_SELF, 0, {}, 0, this}, nullptr);
+  running_.begin_schedule(*program_, {MPI_COMM_SELF, 0, {}, 0, this}, nullptr);
   if (real) scratch_.resize(layout.bytes_for(program_->scratch) + 64);
   running_.give_scratch(scratch_.data(), layout);
-  running_.arrive(static_cast<char*>(const_cast<void*>(in)), static_cast<char*>(out), type, MPI_SUM, layout);
+  running_.set_buffers(static_cast<char*>(const_cast<void*>(in)), static_cast<char*>(out), type, MPI_SUM, layout);
 }
 
 void Operation::step() {

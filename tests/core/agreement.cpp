@@ -56,8 +56,8 @@ TEST_CASE("agreement: all ranks act alike at the same call", "[agreement]") {
       const auto r = static_cast<std::size_t>(random.below(static_cast<std::uint64_t>(ranks)));
       if (at[r] == program.size()) continue;
       const Signature& s = program[at[r]++];
-      const auto before = sequences[r].begin(s, plans, identified[r] != 0);
-      const auto after = sequences[r].end(identified[r] != 0);
+      const auto before = sequences[r].begin_call(s, plans, identified[r] != 0);
+      const auto after = sequences[r].end_call(identified[r] != 0);
       if (after.identify) identified[r] = 1;
       events[r].push_back({before.n, before.hear, before.ends_epoch, before.announce, after.identify, after.meet});
       --left;
@@ -77,21 +77,21 @@ TEST_CASE("agreement: calls that a rank passes without a look change no boundary
     std::uint64_t pass_until = 0;
     for (std::uint64_t i = 0; i < program.size(); ++i) {
       const Signature& s = program[i];
-      const auto before = all.begin(s, true, true);
-      if (before.hear) all.lasts(i % 3 == 0 ? 200 : 0);
-      all.end(true);
+      const auto before = all.begin_call(s, true, true);
+      if (before.hear) all.set_epoch_length(i % 3 == 0 ? 200 : 0);
+      all.end_call(true);
       if (i < pass_until) {
         REQUIRE_FALSE((before.hear || before.ends_epoch));
         ++passed;
-        some.pass(1);
+        some.pass_calls(1);
         continue;
       }
-      const auto seen = some.begin(s, true, true);
+      const auto seen = some.begin_call(s, true, true);
       REQUIRE(std::tuple(seen.n, seen.hear, seen.ends_epoch, seen.announce) ==
               std::tuple(before.n, before.hear, before.ends_epoch, before.announce));
       heard += seen.hear;
-      if (seen.hear) some.lasts(i % 3 == 0 ? 200 : 0);
-      some.end(true);
+      if (seen.hear) some.set_epoch_length(i % 3 == 0 ? 200 : 0);
+      some.end_call(true);
       REQUIRE((some.next_number() == all.next_number() && some.next_boundary() == all.next_boundary()));
       if (some.settled() && some.next_boundary() > i + 1)
         pass_until = i + 1 + random.below(some.next_boundary() - i - 1);
@@ -109,7 +109,7 @@ TEST_CASE("agreement: all ranks have met in a call that depends on all before an
     Sequence sequence;
     bool outstanding = false, met = false;
     for (const Signature& s : program) {
-      const auto b = sequence.begin(s, true, true);
+      const auto b = sequence.begin_call(s, true, true);
       if (b.hear) {
         REQUIRE((outstanding && met && !b.waits));
         REQUIRE(s.kind == CallKind::blocking);
@@ -122,7 +122,7 @@ TEST_CASE("agreement: all ranks have met in a call that depends on all before an
         outstanding = true;
         met = false;
       }
-      if (!sequence.end(true).meet) continue;
+      if (!sequence.end_call(true).meet) continue;
       REQUIRE((outstanding && !met));
       // By the semantics of MPI, no rank leaves it before all have called it.
       REQUIRE((s.kind == CallKind::blocking && depends_on_all(s.op, s.bytes)));
@@ -140,11 +140,11 @@ TEST_CASE("agreement: in mode observe no rank ever hears, and rooted programs ha
   bcast.root = 1;
   std::vector<std::uint64_t> ends;
   for (int i = 0; i < 3000; ++i) {
-    const auto b = sequence.begin(bcast, false, true);
+    const auto b = sequence.begin_call(bcast, false, true);
     REQUIRE_FALSE(b.hear);
     REQUIRE_FALSE(b.announce);
     if (b.ends_epoch) ends.push_back(b.n);
-    const auto after = sequence.end(true);
+    const auto after = sequence.end_call(true);
     REQUIRE_FALSE((after.identify || after.meet));
   }
   CHECK(ends == std::vector<std::uint64_t>{16, 32, 64, 128, 1152, 2176});
@@ -160,11 +160,11 @@ TEST_CASE("agreement: without a call that depends on all ranks no plan comes int
     s.root = 0;
     std::vector<std::uint64_t> ends, announcements;
     for (int i = 0; i < 2100; ++i) {
-      const auto b = sequence.begin(s, true, true);
+      const auto b = sequence.begin_call(s, true, true);
       REQUIRE_FALSE(b.hear);
       if (b.ends_epoch) ends.push_back(b.n);
       if (b.announce) announcements.push_back(b.n);
-      const auto after = sequence.end(false);
+      const auto after = sequence.end_call(false);
       REQUIRE_FALSE((after.identify || after.meet));  // not all ranks are inside the call
     }
     CHECK(ends == std::vector<std::uint64_t>{16, 1040, 2064});
@@ -179,10 +179,10 @@ TEST_CASE("agreement: boundaries of a program of allreduces", "[agreement]") {
   s.bytes = 8;
   std::vector<std::uint64_t> ends, hears;
   for (int i = 0; i < 500; ++i) {
-    const auto b = sequence.begin(s, true, true);
+    const auto b = sequence.begin_call(s, true, true);
     if (b.ends_epoch) ends.push_back(b.n);
     if (b.hear) hears.push_back(b.n);
-    sequence.end(true);
+    sequence.end_call(true);
   }
   CHECK(ends == std::vector<std::uint64_t>{16, 32, 64, 128, 256, 384});
   CHECK(hears == std::vector<std::uint64_t>{32, 64, 128, 256, 384});
@@ -195,11 +195,11 @@ TEST_CASE("agreement: an announcement sets the number of calls of the epoch that
   s.bytes = 8;
   std::vector<std::uint64_t> ends;
   for (int i = 0; i < 900; ++i) {
-    const auto b = sequence.begin(s, true, true);
+    const auto b = sequence.begin_call(s, true, true);
     if (b.ends_epoch) ends.push_back(b.n);
-    if (b.hear) sequence.lasts(b.n == 32 ? 24 : b.n == 56 ? 500 : 0);
+    if (b.hear) sequence.set_epoch_length(b.n == 32 ? 24 : b.n == 56 ? 500 : 0);
     CHECK(b.hear == (b.ends_epoch && b.n > 16));
-    sequence.end(true);
+    sequence.end_call(true);
   }
   CHECK(ends == std::vector<std::uint64_t>{16, 32, 56, 556, 684, 812});
 }
@@ -208,18 +208,18 @@ TEST_CASE("agreement: early boundaries, and epochs in which a rank looks for an 
           "[agreement]") {
   Sequence sequence;
   sequence.begin_early();
-  CHECK(sequence.brief());
+  CHECK(sequence.has_brief_epoch());
   Signature s;
   s.op = Collective::allreduce;
   s.bytes = 8;
   std::vector<std::uint64_t> ends, brief;
   for (int i = 0; i < 200; ++i) {
-    const auto b = sequence.begin(s, true, true);
+    const auto b = sequence.begin_call(s, true, true);
     if (b.ends_epoch) ends.push_back(b.n);
-    if (b.hear) sequence.lasts(b.n == 8 || b.n == 12 ? Sequence::kShortestEpoch : b.n == 16 ? 40 : 0);
+    if (b.hear) sequence.set_epoch_length(b.n == 8 || b.n == 12 ? Sequence::kShortestEpoch : b.n == 16 ? 40 : 0);
     CHECK(b.hear == (b.ends_epoch && b.n > 4));
-    if (b.ends_epoch && sequence.brief()) brief.push_back(b.n);
-    sequence.end(true);
+    if (b.ends_epoch && sequence.has_brief_epoch()) brief.push_back(b.n);
+    sequence.end_call(true);
   }
   CHECK(ends == std::vector<std::uint64_t>{4, 8, 12, 16, 56, 112});
   CHECK(brief == std::vector<std::uint64_t>{4, 8, 12});
@@ -232,15 +232,15 @@ TEST_CASE("agreement: ranks agree on the identity once, after a call that depend
   s.bytes = 8;
   int asked = 0;
   for (int i = 0; i < 15; ++i) {
-    sequence.begin(s, false, false);
-    asked += sequence.end(false).identify;
+    sequence.begin_call(s, false, false);
+    asked += sequence.end_call(false).identify;
   }
   CHECK(asked == 0);
-  sequence.begin(s, false, false);
-  CHECK(sequence.end(false).identify);
+  sequence.begin_call(s, false, false);
+  CHECK(sequence.end_call(false).identify);
   s.op = Collective::bcast;
-  sequence.begin(s, false, false);
-  CHECK_FALSE(sequence.end(false).identify);
+  sequence.begin_call(s, false, false);
+  CHECK_FALSE(sequence.end_call(false).identify);
 }
 
 TEST_CASE("agreement: a rank that leaves calls by a jump acts like the others", "[agreement]") {
@@ -259,13 +259,13 @@ TEST_CASE("agreement: a rank that leaves calls by a jump acts like the others", 
     Signature s = n % 40 == 20 ? all : n % 40 == 37 ? leaders : other;
     if (n % 7 == 3) s.kind = CallKind::nonblocking;
     const auto end = [&](Sequence& sequence, int rank) {
-      const auto after = sequence.end(agreed[rank]);
+      const auto after = sequence.end_call(agreed[rank]);
       agreed[rank] = agreed[rank] || after.identify;
       met[rank] += after.meet;
     };
     end(jumps, 0);
     CHECK((agreed[0] == agreed[1] && met[0] == met[1]));
-    const auto a = jumps.begin(s, true, agreed[0]), b = returns.begin(s, true, agreed[1]);
+    const auto a = jumps.begin_call(s, true, agreed[0]), b = returns.begin_call(s, true, agreed[1]);
     CHECK((a.hear == b.hear && a.ends_epoch == b.ends_epoch && a.announce == b.announce));
     if (s.op != Collective::allreduce && s.root != 0) end(jumps, 0);
     end(returns, 1);
@@ -276,10 +276,10 @@ TEST_CASE("agreement: a rank that leaves calls by a jump acts like the others", 
 
 TEST_CASE("agreement: a call that MPI refuses on all ranks has no number", "[agreement]") {
   Signature s;
-  CHECK(counted(s));
+  CHECK(is_counted(s));
   s.refused = true;
-  CHECK_FALSE(counted(s));
+  CHECK_FALSE(is_counted(s));
   s = {};
   s.kind = CallKind::persistent;
-  CHECK_FALSE(counted(s));
+  CHECK_FALSE(is_counted(s));
 }

@@ -66,12 +66,12 @@ class Loop {
   /// Makes one call. Its time after the last arrival is `native` natively, and `native * factor` under an algorithm.
   Decision call(const Signature& s, std::uint64_t site, const std::vector<Nanoseconds>& offsets,
                 Nanoseconds native = 1'000'000, double factor = 0.8, const std::vector<Bytes>& sizes = {}) {
-    const auto b = sequence.begin(s, true, true);
+    const auto b = sequence.begin_call(s, true, true);
     if (b.hear) {
       if (changed) force.install(waiting);
       learner.put_in_force(b.n);
       resting = will_rest;
-      sequence.lasts(epoch);
+      sequence.set_epoch_length(epoch);
     }
     if (b.ends_epoch) {
       const auto a = learner.announce(b.n, force.dropped(), clock, hurried);
@@ -84,7 +84,7 @@ class Loop {
       if (a.kind == Announcement::Kind::none) waiting = {};
     }
     const Decision d = decide(policy_, s, ranks_, force.at(b.n, s.hash()));
-    sequence.end(true);
+    sequence.end_call(true);
     const double own = d.algorithm && factor_of ? factor_of(*d.algorithm) : factor;
     const auto after =
         static_cast<Nanoseconds>(d.algorithm ? static_cast<double>(native) * own : static_cast<double>(native));
@@ -1166,7 +1166,7 @@ class SimulatedJob {
     bool meets = false;     ///< has made the call, and leaves once all ranks have the announcement
     bool identified = true;
     Sequence::Before before;
-    Member member;
+    AgreementMember member;
     std::deque<std::vector<char>> mail, under_way;  ///< announcements
     std::uint64_t logged_from = 0;
     bool silent = false;  ///< the rank sends no more logs, as after an error of an operation
@@ -1178,7 +1178,8 @@ class SimulatedJob {
     const ProgramCall& call = program_[r.at];
     if (!r.inside) {
       if (!r.prepared) {
-        r.before = r.member.before(call.signature, static_cast<int>(ranks_.size()), policy_, true, true, r.identified);
+        r.before =
+            r.member.steps_before(call.signature, static_cast<int>(ranks_.size()), policy_, true, true, r.identified);
         r.prepared = true;
       }
       if (r.before.identify && !r.identified) {
@@ -1225,7 +1226,7 @@ class SimulatedJob {
       }
     }
     if (!r.meets) {
-      const auto after = r.member.after(r.identified);
+      const auto after = r.member.steps_after(r.identified);
       if (after.identify) r.identified = true;
       r.meets = after.meet && broken_ != Broken::by_not_waiting;
     }
@@ -1247,7 +1248,7 @@ class SimulatedJob {
 
   void hear(std::size_t me) {
     RankState& r = ranks_[me];
-    r.member.hear(me == 0 ? own_ : r.mail.front(), static_cast<int>(ranks_.size()));
+    r.member.take_announcement(me == 0 ? own_ : r.mail.front(), static_cast<int>(ranks_.size()));
     r.member.put_in_force();
     if (me == 0) learner_.put_in_force(r.before.n);
     else r.mail.pop_front();
@@ -1298,7 +1299,7 @@ class SimulatedJob {
   void decide_for(std::size_t me, const ProgramCall& call) {
     RankState& r = ranks_[me];
     const bool was = r.member.in_force().dropped();
-    const PlanEntry* entry = r.member.entry(r.before.n, call.signature.hash());
+    const PlanEntry* entry = r.member.find_entry(r.before.n, call.signature.hash());
     drops += me == 0 && !was && r.member.in_force().dropped();
     const auto& all = r.member.plan().turns;
     const bool turn = entry && !all.empty() && entry >= all.data() && entry < all.data() + all.size();

@@ -47,7 +47,7 @@ class Processes {
 
   struct One final : Mailbox::Wire, Mailbox::Reader {
     One(Processes& of_, Rank r) : of(of_), rank(r) {}
-    bool send(Rank to, std::span<const char> piece) override {
+    bool send_piece(Rank to, std::span<const char> piece) override {
       REQUIRE(piece.size() <= Mailbox::kPiece);
       if (of.random_.below(50) == 0) return false;
       const auto counted = static_cast<std::uint32_t>(piece.size() > sizeof(std::uint32_t));
@@ -56,7 +56,7 @@ class Processes {
       ++of.pieces;
       return true;
     }
-    void read(Rank from, std::span<const char> message) noexcept override { of.read(*this, from, message); }
+    void read_message(Rank from, std::span<const char> message) noexcept override { of.read(*this, from, message); }
 
     Processes& of;
     Rank rank;
@@ -75,8 +75,8 @@ class Processes {
         queue.pop_front();
       }
     for (auto& [from, queue] : me.arrived)
-      for (; !queue.empty(); queue.pop_front()) me.box.take(from, queue.front(), me);
-    me.box.push(me);
+      for (; !queue.empty(); queue.pop_front()) me.box.take_piece(from, queue.front(), me);
+    me.box.send_pieces(me);
   }
   One& operator[](Rank r) { return *all_[static_cast<std::size_t>(r)]; }
 
@@ -114,15 +114,15 @@ TEST_CASE("mailbox: messages arrive whole and in order, with few pieces under wa
       if (from != to) {
         const std::string message = random_message(random);
         sent[{from, to}].push_back(message);
-        processes[from].box.put(to, 'm', std::span(message).first(message.size() / 3),
-                                std::span(message).subspan(message.size() / 3));
+        processes[from].box.put_message(to, 'm', std::span(message).first(message.size() / 3),
+                                        std::span(message).subspan(message.size() / 3));
       }
       processes.pump(any());
     }
     for (int i = 0; i < 3'000; ++i)
       for (Rank r = 0; r < size; ++r) processes.pump(r);
     for (const auto& [way, messages] : sent) REQUIRE(processes[way.second].got[way.first] == messages);
-    for (Rank r = 0; r < size; ++r) REQUIRE_FALSE(processes[r].box.waits());
+    for (Rank r = 0; r < size; ++r) REQUIRE_FALSE(processes[r].box.has_waiting_bytes());
     REQUIRE(processes.most_under_way <= Mailbox::kWindow);
   }
 }
@@ -132,11 +132,11 @@ TEST_CASE("mailbox: what a peer does not take waits here, and small messages sha
   Processes processes(2, random);
   const std::string small(20, 'x');
   for (int i = 0; i < 10'000; ++i) {
-    processes[0].box.put(1, 'm', small, {});
-    processes[0].box.push(processes[0]);  // the other one is not inside MPI
+    processes[0].box.put_message(1, 'm', small, {});
+    processes[0].box.send_pieces(processes[0]);  // the other one is not inside MPI
   }
   CHECK(processes.pieces == Mailbox::kWindow);
-  CHECK(processes[0].box.waiting(1) > 10'000 * small.size() - Mailbox::kWindow * Mailbox::kPiece);
+  CHECK(processes[0].box.waiting_bytes(1) > 10'000 * small.size() - Mailbox::kWindow * Mailbox::kPiece);
   while (processes[1].got[0].size() < 10'000)
     for (const Rank r : {0, 1}) processes.pump(r);
   CHECK(processes.pieces < 10'000 / 20);
@@ -148,7 +148,7 @@ TEST_CASE("mailbox: without memory for a long message, the messages behind it ar
   for (const bool began_before : {false, true}) {
     Processes processes(2, random);
     const std::string small(20, 'x'), within(16 << 10, 'w'), too_long(100'000, 'l'), longest(200'000, 'l');
-    const auto put = [&](const std::string& message) { processes[0].box.put(1, 'm', message, {}); };
+    const auto put = [&](const std::string& message) { processes[0].box.put_message(1, 'm', message, {}); };
     const auto pump = [&] {
       for (int i = 0; i < 3'000; ++i)
         for (const Rank r : {0, 1}) try {
@@ -156,8 +156,8 @@ TEST_CASE("mailbox: without memory for a long message, the messages behind it ar
           } catch (const std::bad_alloc&) {
           }
     };
-    processes[1].box.expect(0, within.size());
-    processes[0].box.expect(1);
+    processes[1].box.expect_peer(0, within.size());
+    processes[0].box.expect_peer(1);
     for (const std::string* message : {&small, &too_long, &small, &longest, &within, &small}) put(*message);
     if (began_before)  // a part of the long message is here when the memory ends
       for (int i = 0; i < 3; ++i)
@@ -165,7 +165,7 @@ TEST_CASE("mailbox: without memory for a long message, the messages behind it ar
     largest_allocation = 32 << 10;
     pump();
     const bool waits = processes[1].got[0] == std::vector{small};
-    processes[1].box.leave_out_what_does_not_fit();
+    processes[1].box.drop_messages_that_do_not_fit();
     pump();
     largest_allocation = SIZE_MAX;
     CHECK(waits);
@@ -180,9 +180,9 @@ TEST_CASE("mailbox: without memory for a long message, the messages behind it ar
 TEST_CASE("mailbox: damaged pieces do no harm", "[mailbox]") {
   SplitMix64 random(5);
   Processes processes(2, random);
-  for (const std::size_t size : {0, 1, 3}) processes[0].box.take(1, std::string(size, '\x7f'), processes[0]);
+  for (const std::size_t size : {0, 1, 3}) processes[0].box.take_piece(1, std::string(size, '\x7f'), processes[0]);
   std::string ahead(4, '\x7f');  // says that it has taken pieces that were not sent
-  processes[0].box.take(1, ahead, processes[0]);
+  processes[0].box.take_piece(1, ahead, processes[0]);
   CHECK(processes[0].box.under_way(1) == 0);
   CHECK(processes[0].got[1].empty());
 }
@@ -200,7 +200,7 @@ int announcements(const std::vector<int>& hosts, int calls, SplitMix64& random, 
   const auto place = [&](Rank r) -> const TreePlace& { return places[static_cast<std::size_t>(r)]; };
   Processes processes(hosts.size(), random);
   processes.answer = [&](Processes::One& me, Rank, std::span<const char> message) {
-    for (const Rank child : place(me.rank).children) me.box.put(child, 'p', message.subspan(1), {});
+    for (const Rank child : place(me.rank).children) me.box.put_message(child, 'p', message.subspan(1), {});
   };
   struct State {
     Sequence sequence;
@@ -224,15 +224,15 @@ int announcements(const std::vector<int>& hosts, int calls, SplitMix64& random, 
     if (r.at == entered.size()) continue;
     if (r.where == State::outside) {
       if (r.at > 0 && left[r.at - 1] < size) continue;
-      const auto before = r.sequence.begin(s, true, true);
+      const auto before = r.sequence.begin_call(s, true, true);
       if (before.hear) {
         REQUIRE(has(me, ++r.heard));
         in_force += me == 0;
-        r.sequence.lasts(4);
+        r.sequence.set_epoch_length(4);
       }
       if (before.announce && me == 0) {
         const std::string plan(1 + random.below(40'000), 'p');
-        for (const Rank child : place(0).children) processes[0].box.put(child, 'p', plan, {});
+        for (const Rank child : place(0).children) processes[0].box.put_message(child, 'p', plan, {});
         ++announced;
       }
       r.where = State::inside;
@@ -242,7 +242,7 @@ int announcements(const std::vector<int>& hosts, int calls, SplitMix64& random, 
     processes.pump(me);
     if (r.where == State::inside) {
       if (entered[r.at] < size) continue;
-      if (r.sequence.end(true).meet) r.where = State::meets;
+      if (r.sequence.end_call(true).meet) r.where = State::meets;
     }
     if (r.where == State::meets) {
       if (!has(me, r.heard + 1)) continue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine as a class, for the files of this folder. Other folders include engine.hpp.
+// The engine as a class: its thread, its runs and their locks. For the files of this folder. Other folders include
+// engine.hpp.
 #pragma once
 
 #include <condition_variable>
@@ -15,14 +16,14 @@
 
 namespace latecomer::shim {
 
-class Engine {
+class BackgroundEngine {
  public:
   // life.cpp
 
   /// Starts the thread, which sends and receives nothing before begin(). Throws if the system grants no thread.
-  Engine(MPI_Comm comm, int ranks, core::Bytes bound);
+  BackgroundEngine(MPI_Comm comm, int ranks, core::Bytes bound);
   /// Ends the thread of an engine that has not begun, or has stopped.
-  ~Engine() { end_thread(); }
+  ~BackgroundEngine() { end_thread(); }
   /// All ranks have an engine: receives notices from now on.
   void begin() { notices_.expect(); }
   void stop();
@@ -48,7 +49,7 @@ class Engine {
 
  private:
   struct Run final : Herald {
-    Engine* engine = nullptr;
+    BackgroundEngine* engine = nullptr;
     std::shared_ptr<Watched> watched;
     std::uint64_t n = 0, plan_hash = 0;
     ScheduleKey key;
@@ -164,6 +165,6 @@ class Engine {
 };
 
 /// From start_engine to stop_engine.
-extern Engine* engine;
+extern BackgroundEngine* engine;
 
 }  // namespace latecomer::shim
