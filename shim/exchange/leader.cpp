@@ -5,7 +5,6 @@
 #include "profiles/format/decisions.hpp"
 #include "shim/engine/engine.hpp"
 #include "shim/exchange/branch.hpp"
-#include "shim/exchange/messages.hpp"
 #include "shim/executor/executor.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/names.hpp"
@@ -17,8 +16,6 @@
 #include "shim/state/world.hpp"
 
 namespace latecomer::shim {
-
-using namespace exchange;
 
 namespace {
 std::atomic<Nanoseconds> learning{0};  // processor time of announcements that modelled nothing
