@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "shim/call/completion.hpp"
-#include "shim/call/requests.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/exchange/exchange.hpp"
 #include "shim/live/live.hpp"
@@ -43,6 +41,11 @@ profiles::CallRecord record_of(const ObservedCall& call, bool edge = true) {
           .algorithm = call.algorithm,
           .edge = edge ? static_cast<std::uint8_t>(edge_of(call) | wanted_of(call)) : std::uint8_t{0},
           .callers = call.slot->callers.load(std::memory_order_relaxed)};
+}
+
+/// Exit time of call n in the log, if it is still there.
+void write_exit(const JobLock& lock, CommState& state, std::uint64_t n, Nanoseconds exit) {
+  if (profiles::CallRecord* const record = state.log(lock).find(n)) record->exit = exit;
 }
 
 [[gnu::noinline]] void write_forecast(const JobLock& lock, CommState& state, std::uint64_t n,
@@ -118,6 +121,15 @@ void record_exit(ObservedCall& call, Nanoseconds exit) {
   mpi_time.collectives += spent;
   if (mpi_time.watched) sampler.leave(local->before, call.arrival, exit);
   lock->queue.add(local, spent, call.bytes(), state.member.rests() && call.algorithm == 0, state.share);
+}
+
+void record_completion(const PendingCall& call) {
+  const JobLock lock;
+  const profiles::CallRecord& record = call.record;
+  if (call.state && !call.persistent) write_exit(lock, *call.state, call.n, record.exit);
+  lock->queue.add(&lock->mine.local[{record.site, record.op, call.comm_size, record.callers}],
+                  record.exit == 0 ? -1 : std::max<Nanoseconds>(record.exit - record.arrival, 0),
+                  core::is_irregular(record.op) ? -1 : record.bytes, call.rested, call.share);
 }
 
 void show_call(const ObservedCall& call) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "shim/call/describe.hpp"
+#include "shim/call/requests.hpp"
 
 namespace latecomer::shim {
 
@@ -12,6 +13,8 @@ void show_call(const ObservedCall& call);
 void log_call(const ObservedCall& call);
 /// Adds the exit to the log, and the call to the counters of its site.
 void record_exit(ObservedCall& call, Nanoseconds exit);
+/// Adds the exit of a call that has completed later, by its request, to the same. `call.record` has the exit time.
+void record_completion(const PendingCall& call);
 /// A non-blocking call was started or a persistent one made: remembers the request.
 void defer_call(ObservedCall& call, MPI_Request request) noexcept;
 

@@ -2,6 +2,7 @@
 // The table of pending requests, and what the calls for requests do in it.
 #include "shim/call/requests.hpp"
 
+#include "shim/call/record.hpp"
 #include "shim/call/request_calls.hpp"
 #include "shim/state/communicator.hpp"
 
@@ -36,7 +37,7 @@ void finish(MPI_Request request, Nanoseconds exit) {
   PendingCall* call = find(request);
   if (!call || (call->persistent && !call->started)) return;
   call->record.exit = exit;
-  finish_later(call->state, call->n, call->record, call->comm_size, call->rested, call->share);
+  record_completion(*call);
   if (call->persistent) call->started = false;
   else drop(*call);
 }
@@ -54,13 +55,13 @@ void WatchedRequests::find_observed(int count, const MPI_Request* requests) {
 }
 
 void WatchedRequests::finish_all() const {
-  const Nanoseconds exit = common_now();
+  const Nanoseconds exit = job_clocks().common();
   for (int k = 0; k < found_; ++k) finish(was_[k], exit);
 }
 
 void WatchedRequests::finish_one(int index) const {
   for (int k = 0; k < found_; ++k)
-    if (at_[k] == index) finish(was_[k], common_now());
+    if (at_[k] == index) finish(was_[k], job_clocks().common());
 }
 
 void note_persistent_start(int count, const MPI_Request* requests) {
@@ -68,7 +69,7 @@ void note_persistent_start(int count, const MPI_Request* requests) {
   for (int i = 0; i < count; ++i) {
     PendingCall* call = find(requests[i]);
     if (!call || !call->persistent) continue;
-    call->record.arrival = common_now();
+    call->record.arrival = job_clocks().common();
     call->record.exit = 0;
     call->started = true;
   }
@@ -87,8 +88,7 @@ void note_pending(const PendingCall& call) {
   int slot = 0;
   while (slot < kTable && table[slot].request != MPI_Request{}) ++slot;
   if (slot == kTable) {
-    profiles::CallRecord record = call.record;  // counted, exit unknown
-    if (!call.persistent) finish_later(call.state, call.n, record, call.comm_size, call.rested, call.share);
+    if (!call.persistent) record_completion(call);  // counted, exit unknown
     return;
   }
   table[slot] = call;

@@ -3,7 +3,6 @@
 // Its exit is the return of the call that completes it.
 #pragma once
 
-#include "shim/call/completion.hpp"
 #include "shim/state/communicator.hpp"
 
 namespace latecomer::shim {

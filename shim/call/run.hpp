@@ -6,13 +6,12 @@
 #include <type_traits>
 
 #include "shim/call/communicators.hpp"
-#include "shim/call/completion.hpp"
 #include "shim/call/describe.hpp"
 #include "shim/call/idle.hpp"
 #include "shim/call/record.hpp"
-#include "shim/call/requests.hpp"
 #include "shim/call/step.hpp"
 #include "shim/guard.hpp"
+#include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
 #include "shim/state/process.hpp"
 #include "shim/state/rules.hpp"
@@ -40,7 +39,7 @@ int intercept_collective(core::Collective op, core::CallKind kind, MPI_Comm comm
   const Guard guard(Layer::ours);
   if (idle.state) [[unlikely]]
     idle_stop();
-  ObservedCall call(*state, op, kind, common_now());
+  ObservedCall call(*state, op, kind, job_clocks().common());
   // On an inter-communicator some arguments are not significant on every rank, so read none.
   if (!state->foreign) {
     Describe description(call);

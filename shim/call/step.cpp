@@ -8,7 +8,6 @@
 
 #include "core/base/text.hpp"
 #include "shim/call/communicators.hpp"
-#include "shim/call/completion.hpp"
 #include "shim/call/idle.hpp"
 #include "shim/call/record.hpp"
 #include "shim/causes/usage.hpp"
@@ -212,7 +211,7 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
 
 void end_call(ObservedCall& call) noexcept {
   CommState& state = *call.state;
-  const Nanoseconds exit = common_now();
+  const Nanoseconds exit = job_clocks().common();
   const Nanoseconds at = exit - job_clocks().offset.load(std::memory_order_relaxed);
   // What other ranks rely on needs no memory.
   const auto after =

@@ -3,8 +3,8 @@
 // in force at its call.
 
 #include "shim/engine/engine.hpp"
+#include "shim/exchange/boundary_wait.hpp"
 #include "shim/exchange/branch.hpp"
-#include "shim/exchange/messages.hpp"
 #include "shim/executor/executor.hpp"
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
@@ -12,8 +12,6 @@
 #include "shim/state/world.hpp"
 
 namespace latecomer::shim {
-
-using namespace exchange;
 
 namespace {
 

@@ -15,6 +15,10 @@
 
 namespace latecomer::shim {
 
+/// Records that are kept until the end of the job. Derived: 65,536 records of 48 bytes take 3 MiB per rank. Beyond, a
+/// log is dropped: its calls have no arrival patterns, and a warning at the end gives their number.
+inline constexpr std::size_t kRetainedRecords = 1 << 16;
+
 /// The data of the leader of a communicator (its rank 0). A thread of another communicator may bring it calls that the
 /// tree has counted (pump_digests()), so the learner and what learn_from_call() uses are under the mutex.
 struct Leadership {

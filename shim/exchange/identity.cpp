@@ -5,9 +5,9 @@
 
 #include "core/base/text.hpp"
 #include "shim/engine/engine.hpp"
+#include "shim/exchange/boundary_wait.hpp"
 #include "shim/exchange/branch.hpp"
 #include "shim/exchange/contexts.hpp"
-#include "shim/exchange/messages.hpp"
 #include "shim/log.hpp"
 #include "shim/state/communicator.hpp"
 #include "shim/state/rules.hpp"
@@ -16,8 +16,6 @@
 #include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
-
-using namespace exchange;
 
 namespace {
 

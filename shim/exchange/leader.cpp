@@ -5,8 +5,6 @@
 #include "profiles/format/decisions.hpp"
 #include "shim/engine/engine.hpp"
 #include "shim/exchange/branch.hpp"
-#include "shim/exchange/learned.hpp"
-#include "shim/exchange/messages.hpp"
 #include "shim/executor/executor.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/names.hpp"
@@ -19,12 +17,19 @@
 
 namespace latecomer::shim {
 
-using namespace exchange;
-
 namespace {
 std::atomic<Nanoseconds> learning{0};  // processor time of announcements that modelled nothing
 /// The budget of texts is 0.05% of the time: a pause of 2,000 times the duration of a write follows it.
 constexpr Nanoseconds kPauseAfterWriting = 2000;
+
+/// Keeps what the leader of MPI_COMM_WORLD has learned for the profile, and for the file of the policy key `learn`.
+void note_learned(const core::Learner::Outcome& outcome) {
+  const auto setup = profiles::setup_of(JobLock()->mine.job, job_world().hosts);
+  std::string text = profiles::learned_json(setup, outcome.learned, outcome.reports, earlier_run().history);
+  const JobLock lock;
+  lock->mine.learned = std::move(text);
+}
+
 }  // namespace
 
 void learn_from_call(Leadership& lead, std::uint64_t n, const profiles::CallDigest& digest,

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "shim/exchange/branch.hpp"
-#include "shim/exchange/messages.hpp"
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
@@ -16,14 +15,9 @@
 
 namespace latecomer::shim {
 
-using namespace exchange;
-
 namespace {
 /// Calls from the begin of an epoch to the first look for messages of the tree, and from one look to the next at most.
 constexpr std::uint32_t kFirstLook = 4, kFarLook = 32;
-}  // namespace
-
-namespace {
 
 /// Takes the log of the epoch that ends before call `next`, and starts a new one.
 std::vector<profiles::CallRecord> take_log(CommState& state, std::uint64_t next) {

@@ -6,9 +6,9 @@
 
 #include <cstdlib>
 
-#include "shim/call/completion.hpp"
 #include "shim/guard.hpp"
 #include "shim/mpi/entry.hpp"
+#include "shim/state/clocks.hpp"
 #include "shim/state/output.hpp"
 #include "shim/state/process.hpp"
 #include "shim/state/shared.hpp"
@@ -39,7 +39,7 @@ bool begin_mpi(int required) {
 
 void say_edge(double fraction) {
   if (!active.load(std::memory_order_acquire) || !(fraction >= 0 && fraction <= 1)) return;
-  engine_edge(fraction, common_now());
+  engine_edge(fraction, job_clocks().common());
   const JobLock lock;
   job_process().edge_said = true;
   ++lock->mine.edges;

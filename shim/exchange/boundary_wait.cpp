@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Waits at a boundary, and warns if the wait becomes long.
-#include "shim/exchange/messages.hpp"
+#include "shim/exchange/boundary_wait.hpp"
 
 #include "shim/log.hpp"
 #include "shim/state/world.hpp"
 
 namespace latecomer::shim {
-
-namespace exchange {
 
 void BoundaryWait::again() {
   // A shorter time would warn in programs whose leader only computes for long. A longer one would leave the user of a
@@ -23,7 +21,5 @@ void BoundaryWait::again() {
       job_world().rank, static_cast<unsigned long long>(state_.member.sequence().next_number() - 1), state_.size,
       state_.world[0]);
 }
-
-}  // namespace exchange
 
 }  // namespace latecomer::shim

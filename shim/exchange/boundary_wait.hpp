@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The head of an announcement, and a wait at a boundary.
+// A wait of the ranks for each other at a boundary.
 #pragma once
 
-#include <cstdint>
-
-#include "shim/exchange/exchange.hpp"
+#include "shim/clock.hpp"
 #include "shim/patience.hpp"
 #include "shim/state/communicator.hpp"
 #include "shim/state/rules.hpp"
 
 namespace latecomer::shim {
-namespace exchange {
-
-/// Records that are kept until the end of the job. Derived: 65,536 records of 48 bytes take 3 MiB per rank. Beyond, a
-/// log is dropped: its calls have no arrival patterns, and a warning at the end gives their number.
-inline constexpr std::size_t kRetainedRecords = 1 << 16;
 
 /// A wait for other ranks at a boundary.
 class BoundaryWait {
@@ -34,5 +27,4 @@ class BoundaryWait {
   bool silent_;
 };
 
-}  // namespace exchange
 }  // namespace latecomer::shim
