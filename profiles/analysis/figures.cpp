@@ -66,7 +66,7 @@ std::string CallFigures::last_ranks(std::size_t most) const {
   std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return a->last > b->last; });
   std::string out;
   for (std::size_t i = 0; i < std::min(most, rows.size()); ++i) {
-    const auto share = profiles::Share::of(rows[i]->last, patterns);
+    const auto share = Share::of(rows[i]->last, patterns);
     out += (i ? ", " : "") + rows[i]->name();
     out += " (" + share.percent(0, "-") + ")";
   }

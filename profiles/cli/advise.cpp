@@ -342,9 +342,9 @@ int advise_library(const AdviseOptions& o, const AnswerFile* file, const Profile
   const Tuning tuning = tune(o.format, sites, objective);
   if (file) file->write(tuning.text);
   if (o.json)
-    std::printf("%s\n", profiles::json_text(
-                            Json({{"gain_ns", tuning.gain_ns}, {"sites", tuning.sites}, {"text", tuning.text}}), 1)
-                            .c_str());
+    std::printf(
+        "%s\n",
+        json_text(Json({{"gain_ns", tuning.gain_ns}, {"sites", tuning.sites}, {"text", tuning.text}}), 1).c_str());
   else if (!file) std::printf("%s", tuning.text.c_str());
   else if (!file->to_stdout())
     std::printf(
@@ -376,7 +376,7 @@ int advise(const AdviseOptions& o) {
                  {"mode", "apply"},
                  {"objective", o.objective},
                  {"network", Json::parse(core::network_text(*network))}};
-  const auto read = core::parse_policy(profiles::json_text(policy));
+  const auto read = core::parse_policy(json_text(policy));
   if (!read.ok()) throw BadUsage("advise: " + read.problems.front().path + ": " + read.problems.front().message);
   if (!o.format.empty())
     return advise_library(o, file ? &*file : nullptr, profile, read.policy.network, read.policy.objective);
@@ -398,16 +398,16 @@ int advise(const AdviseOptions& o) {
   if (!rules.empty())
     policy["promised"] = {{"least", std::max(-1.0, total.least / wall)}, {"most", std::min(1.0, total.most / wall)}};
   policy["rules"] = rules;
-  if (file) file->write(profiles::json_text(policy, 1) + "\n");
+  if (file) file->write(json_text(policy, 1) + "\n");
   if (only_file) return rules.empty() ? 1 : 0;
   if (o.json) {
-    std::printf("%s\n", profiles::json_text(Json({{"gain_ns", total.likely},
-                                                  {"gain_least_ns", total.least},
-                                                  {"gain_most_ns", total.most},
-                                                  {"network_from", source},
-                                                  {"sites", rows},
-                                                  {"policy", policy}}),
-                                            1)
+    std::printf("%s\n", json_text(Json({{"gain_ns", total.likely},
+                                        {"gain_least_ns", total.least},
+                                        {"gain_most_ns", total.most},
+                                        {"network_from", source},
+                                        {"sites", rows},
+                                        {"policy", policy}}),
+                                  1)
                             .c_str());
     return rules.empty() ? 1 : 0;
   }

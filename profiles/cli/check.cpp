@@ -56,7 +56,7 @@ int check_file(const std::string& named, bool json) {
     };
     const Json out{{"ok", findings.empty()}, {"problems", list(findings)}, {"warnings", list(report.warnings)}};
     // A message may quote bytes of the file that are not UTF-8.
-    std::printf("%s\n", profiles::json_text(out, 2).c_str());
+    std::printf("%s\n", json_text(out, 2).c_str());
   } else {
     const auto print = [&](const std::vector<core::PolicyProblem>& list, const char* kind) {
       for (const auto& p : list)

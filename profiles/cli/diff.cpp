@@ -211,7 +211,7 @@ int diff(const DiffOptions& o) {
        b.job.promised ? Json({{"least", b.job.promised->first}, {"most", b.job.promised->second}}) : Json(nullptr)},
       {"gain", before > 0 ? Json(1 - after / before) : Json(nullptr)},
       {"sites", sites}};
-  std::printf("%s\n", profiles::json_text(out, 1).c_str());
+  std::printf("%s\n", json_text(out, 1).c_str());
   return 0;
 }
 

@@ -33,25 +33,25 @@ std::int64_t monotonic_ns() {
 
 template <typename Use>
 void for_each_file(Use use) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(profiles::kLiveFolder), closedir);
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(kLiveFolder), closedir);
   if (!folder) return;
   while (const dirent* entry = readdir(folder.get()))
-    if (std::string name = entry->d_name; name.starts_with(profiles::kLivePrefix)) use(name);
+    if (std::string name = entry->d_name; name.starts_with(kLivePrefix)) use(name);
 }
 
 /// The state in one file; rank -1 if it is no file of latecomer.
 LiveRank read_file(const std::string& name) {
   LiveRank out;
-  const std::string path = std::string(profiles::kLiveFolder) + "/" + name;
-  const auto bytes = profiles::read_placed_file(path, geteuid(), sizeof(profiles::LiveFile));
-  if (!bytes || bytes->size() != sizeof(profiles::LiveFile)) return out;
+  const std::string path = std::string(kLiveFolder) + "/" + name;
+  const auto bytes = read_placed_file(path, geteuid(), sizeof(LiveFile));
+  if (!bytes || bytes->size() != sizeof(LiveFile)) return out;
   // A copy: the owner of the file may cut it at any time, which ends a process that has mapped it.
-  const auto copy = std::make_unique<profiles::LiveFile>();
+  const auto copy = std::make_unique<LiveFile>();
   std::memcpy(static_cast<void*>(copy.get()), bytes->data(), bytes->size());
-  const profiles::LiveFile& file = *copy;
-  if (std::memcmp(file.magic, profiles::kLiveMagic, sizeof file.magic) == 0 &&
-      file.version == profiles::LiveFile::kVersion && profiles::is_rank_of(file.rank, file.ranks)) {
-    const profiles::LiveLine& line = file.line;
+  const LiveFile& file = *copy;
+  if (std::memcmp(file.magic, kLiveMagic, sizeof file.magic) == 0 && file.version == LiveFile::kVersion &&
+      is_rank_of(file.rank, file.ranks)) {
+    const LiveLine& line = file.line;
     const auto text = [](const char* from, std::size_t size) { return std::string(from, strnlen(from, size)); };
     out.host = text(file.host, sizeof file.host);
     out.output = text(file.output, sizeof file.output);
@@ -70,15 +70,15 @@ LiveRank read_file(const std::string& name) {
     out.root = line.root;
     out.comm_size = line.comm_size;
     out.op = line.op;
-    const profiles::Life life = profiles::life_of(file.process);
-    out.state = life == profiles::Life::ended     ? 'X'
-                : life == profiles::Life::unknown ? '?'  // in another container
-                                                  : profiles::process_state(file.process.pid).state;
+    const Life life = life_of(file.process);
+    out.state = life == Life::ended     ? 'X'
+                : life == Life::unknown ? '?'  // in another container
+                                        : process_state(file.process.pid).state;
     if (out.state != 'X') {
       out.alive = out.state;
       out.looked = monotonic_ns();
     }
-    const int frames = std::min(file.frames.load(std::memory_order_acquire), profiles::LiveFile::kFrames);
+    const int frames = std::min(file.frames.load(std::memory_order_acquire), LiveFile::kFrames);
     for (int i = 0; i < frames; ++i)
       out.frames.emplace_back(file.frame[i].site, live_frame(text(file.frame[i].module, sizeof file.frame[i].module),
                                                              file.frame[i].offset));

@@ -124,7 +124,7 @@ int papers(const PapersOptions& o) {
     }
     std::fflush(stdout);
   }
-  if (o.json) std::printf("%s\n", profiles::json_text(all, 2).c_str());
+  if (o.json) std::printf("%s\n", json_text(all, 2).c_str());
   return 0;
 }
 

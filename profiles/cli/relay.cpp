@@ -70,8 +70,8 @@ class EndOnSignal {
   void copy_is(const std::string& folder, const std::string& host) const {
     not_during([&] {
       folder_ = folder;
-      copy_ = folder + "/" + profiles::live_copy_name(host);
-      kept_ = folder + "/" + profiles::last_state_name(host);
+      copy_ = folder + "/" + live_copy_name(host);
+      kept_ = folder + "/" + last_state_name(host);
     });
   }
   const std::string& copy() const { return copy_; }
@@ -104,7 +104,7 @@ int relay(const RelayOptions& o) {
   std::string problem;
   for (bool opened = false;;) {
     if (!opened) {
-      const auto checked = profiles::open_snapshot_folder(folder, {ranks.front().job, "", "", ranks.front().host});
+      const auto checked = open_snapshot_folder(folder, {ranks.front().job, "", "", ranks.front().host});
       if (!checked) throw BadUsage("relay: " + checked.error());
       close(*checked);
       opened = true;

@@ -91,8 +91,7 @@ void print_callers(const Site& site, const std::vector<analysis::CallerNode>& ca
 }
 
 void print_arrivals(const Site& site) {
-  if (const auto op = core::find_collective(site.op))
-    std::printf("    %s\n", std::string(profiles::waiting_text(*op)).c_str());
+  if (const auto op = core::find_collective(site.op)) std::printf("    %s\n", std::string(waiting_text(*op)).c_str());
   bars("first to last arrival", site.first_to_last);
   std::printf("    comes last: %s\n", site.last_ranks(4).c_str());
   const auto latest = site.latest(4);
@@ -176,7 +175,7 @@ void name_and_share(WholeProfile& whole, const Profile& profile) {
       Json& caller = site["callers"][i];
       const analysis::CallerFigures& from = named.callers[i];
       for (std::size_t k = 0; k < from.frames.size(); ++k) caller["frames"][k] = frame_json(from.frames[k]);
-      caller["share"] = profiles::Share::of(from.waited, named.waited).value();
+      caller["share"] = Share::of(from.waited, named.waited).value();
     }
   }
   whole.profile["warnings"] = profile.warnings;
@@ -201,7 +200,7 @@ void print_json(WholeProfile& whole, const Profile& profile) {
 }
 
 /// A number from 0 to 1; -1 stands for unknown, as for the size of a payload.
-std::string tsv_share(profiles::Share share) {
+std::string tsv_share(Share share) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6f", share.known() ? share.value() : -1);
   return text;
@@ -213,7 +212,7 @@ void print_tsv(const Profile& profile) {
   for (const Site& s : profile.sites)
     std::printf("%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\t%.0f\t%s\n", s.op.c_str(), s.comm_size, s.calls,
                 s.bytes.value_or(-1), s.imbalance, s.elapsed.mean, s.after_last, s.last_ranks(3).c_str(),
-                s.place().c_str(), s.waited, tsv_share(profiles::Share::of(s.waited, profile.job.rank_time())).c_str());
+                s.place().c_str(), s.waited, tsv_share(Share::of(s.waited, profile.job.rank_time())).c_str());
 }
 
 /// The verdict, the job and its set-up.
@@ -299,7 +298,7 @@ int report(const ReportOptions& o) {
                                           .redacted = o.redact,
                                           .cells = page.has_value(),
                                           .record = page.has_value()});
-  if (whole && o.redact) profiles::redact(whole->profile);
+  if (whole && o.redact) redact(whole->profile);
   if (whole) name_and_share(*whole, profile);
   std::stable_sort(profile.sites.begin(), profile.sites.end(),
                    [&](const Site& a, const Site& b) { return key->value(a) > key->value(b); });

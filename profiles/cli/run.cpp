@@ -29,8 +29,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using profiles::has_word;
-
 struct RunOptions {
   std::string policy, output, launcher, mpi, learn;
   int verbose = -1;
@@ -98,7 +96,7 @@ int run_program(const RunOptions& o) {
     setenv("LATECOMER_POLICY",
            (std::string("{\"version\": 1") + (o.record ? ", \"record\": \"arrivals\"" : "") +
             (o.automatic ? R"(, "mode": "apply", "network": "measure", "rules": [{"match": {}, "use": "auto"}])" : "") +
-            (o.learn.empty() ? "" : ", \"learn\": " + profiles::json_text(fs::absolute(o.learn).string())) + "}")
+            (o.learn.empty() ? "" : ", \"learn\": " + json_text(fs::absolute(o.learn).string())) + "}")
                .c_str(),
            1);
   if (o.verbose >= 0) setenv("LATECOMER_VERBOSE", std::to_string(o.verbose).c_str(), 1);

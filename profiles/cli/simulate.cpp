@@ -162,7 +162,7 @@ int simulate(const SimulateOptions& o) {
     out["lower_bound_ns"] = bound.known ? nlohmann::ordered_json(bound.after_last) : nullptr;
     out["lower_bound_run_time_ns"] = bound.known ? nlohmann::ordered_json(bound.run_time) : nullptr;
     out["results"] = results;
-    std::printf("%s\n", profiles::json_text(out, 2).c_str());
+    std::printf("%s\n", json_text(out, 2).c_str());
   } else if (bound.known) {
     std::printf("%-20s %14s %14s %14s\n", "lower bound", human_time(static_cast<double>(bound.run_time)).c_str(), "",
                 human_time(static_cast<double>(bound.after_last)).c_str());

@@ -96,7 +96,7 @@ LiveState present(const TopOptions& o, const std::string& output, std::vector<Li
 /// Reads the snapshots once. nullopt: they are gone, because the job has ended.
 std::optional<ScreenText> look(const TopOptions& o, const std::string& folder, const AnswerFile* metrics,
                                std::vector<LiveRank>& seen) {
-  auto read = profiles::read_spool(folder);
+  auto read = read_spool(folder);
   if (!read) {
     if (!std::filesystem::is_directory(folder)) return {};
     if (metrics) return ScreenText{};
@@ -105,11 +105,10 @@ std::optional<ScreenText> look(const TopOptions& o, const std::string& folder, c
     for (const std::string& sentence : standstill(now)) head += sentence + "\n";
     return ScreenText{head + present_text(now), ""};
   }
-  Profile profile =
-      read_profile(folder, profiles::write_profile(std::move(read->parts)), {.names = true, .redacted = o.redact});
+  Profile profile = read_profile(folder, write_profile(std::move(read->parts)), {.names = true, .redacted = o.redact});
   std::ranges::stable_sort(profile.sites, std::greater(), &Site::waited);
   if (metrics) {
-    metrics->write(profiles::prometheus_text(metrics_of(profile, o.sites, o.ranks)));
+    metrics->write(prometheus_text(metrics_of(profile, o.sites, o.ranks)));
     return ScreenText{};
   }
   std::string head = profile.job.command_line + "\n" + reach_text(profile.job) + " of the job are in its snapshots\n\n";

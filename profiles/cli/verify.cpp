@@ -88,7 +88,7 @@ int verify(const VerifyOptions& o) {
         {"ok", whole && failures.empty()}, {"cases", cases}, {"failures", nlohmann::ordered_json::array()}};
     for (const auto& f : failures)
       out["failures"].push_back({{"algorithm", f.algorithm}, {"ranks", f.ranks}, {"root", f.root}, {"what", f.what}});
-    std::printf("%s\n", profiles::json_text(out, 2).c_str());
+    std::printf("%s\n", json_text(out, 2).c_str());
   } else {
     for (const auto& f : failures)
       std::printf("%s, %d ranks, root %d: %s\n", f.algorithm.c_str(), f.ranks, f.root, f.what.c_str());

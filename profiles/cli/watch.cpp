@@ -135,10 +135,9 @@ void JobWatch::keep(std::int64_t for_ns, bool moves_too) noexcept try {
       says.push_back(one);
   const Clock::time_point now = Clock::now();
   if (!path_.empty() && says == says_ && now < next_) return;
-  const std::string folder = ranks.front().output + ".parts",
-                    path = folder + "/" + profiles::last_state_name(ranks.front().host);
+  const std::string folder = ranks.front().output + ".parts", path = folder + "/" + last_state_name(ranks.front().host);
   // The folder of a job that was told to write nothing does not exist.
-  if (!profiles::folder_state(folder).of(job_) || !write_live_copy(path, ranks)) return;
+  if (!folder_state(folder).of(job_) || !write_live_copy(path, ranks)) return;
   if (path_.empty() || says != says_) since_ = now - std::chrono::nanoseconds(for_ns);
   next_ = now + (now - since_);
   path_ = path;

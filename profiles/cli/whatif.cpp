@@ -22,7 +22,6 @@ namespace {
 
 using core::Nanoseconds;
 using core::Rank;
-using profiles::Change;
 
 struct WhatifOptions {
   std::string file;
@@ -32,8 +31,8 @@ struct WhatifOptions {
 };
 
 /// The calls in the form that the replay takes. They refer to the arrays of `record`.
-std::vector<profiles::ReplayCall> calls_of(const RecordedArrivals& record) {
-  std::vector<profiles::ReplayCall> out;
+std::vector<ReplayCall> calls_of(const RecordedArrivals& record) {
+  std::vector<ReplayCall> out;
   out.reserve(record.calls.size());
   for (const RecordedCall& c : record.calls)
     out.push_back({c.op, static_cast<std::int32_t>(c.site), c.root, c.blocking, part_of(record, c),
@@ -136,12 +135,12 @@ struct WhatIfAnswer {
 };
 
 WhatIfAnswer answer_of(const RecordedArrivals& record, const Profile& profile, int top) {
-  const std::vector<profiles::ReplayCall> calls = calls_of(record);
-  const profiles::Replay replay(calls, profile.job.ranks);
+  const std::vector<ReplayCall> calls = calls_of(record);
+  const Replay replay(calls, profile.job.ranks);
   WhatIfAnswer out;
   // The first arrivals and last exits of the record itself, to compare the replay with.
   std::map<std::int64_t, std::pair<Nanoseconds, Nanoseconds>> parts;
-  for (const profiles::ReplayCall& c : calls) {
+  for (const ReplayCall& c : calls) {
     const Nanoseconds first = *std::ranges::min_element(c.arrivals),
                       last_arrival = *std::ranges::max_element(c.arrivals),
                       last = c.blocking ? std::max(last_arrival, *std::ranges::max_element(c.exits)) : last_arrival;
@@ -171,9 +170,9 @@ void print_json(const WhatIfAnswer& answer, const RecordedArrivals& record, cons
   const double wall = profile.job.wall;
   std::printf(
       "%s\n",
-      profiles::json_text(
+      json_text(
           Json({{"recorded_ns", answer.recorded},
-                {"recorded_share", profiles::share_json(profiles::Share::of(answer.recorded, wall))},
+                {"recorded_share", share_json(Share::of(answer.recorded, wall))},
                 {"calls", record.calls_of_job},
                 {"calls_replayed", record.calls.size()},
                 {"sample", record.sample > 0},
@@ -198,7 +197,7 @@ void print_text(const WhatIfAnswer& answer, const RecordedArrivals& record, cons
                                 kLineWidth)
                           .c_str());
   const double longer = answer.unchanged - answer.recorded;
-  const auto share = profiles::Share::of(std::abs(longer), answer.recorded);
+  const auto share = Share::of(std::abs(longer), answer.recorded);
   std::printf("Replayed without a change, it takes %s%s more time than recorded.\n",
               !share.known() ? ""
               : longer < 0   ? "-"

@@ -63,7 +63,7 @@ std::vector<std::string> limits(const Hang& hang, const std::string& output) {
   std::map<std::string, std::vector<int>> unseen;  // by host
   std::map<int, std::string> hosts;
   if (std::find(known.begin(), known.end(), false) == known.end()) return out;
-  if (const auto spool = profiles::read_spool(output + ".parts"))
+  if (const auto spool = read_spool(output + ".parts"))
     for (const auto& part : spool->parts) hosts[part.rank] = part.host;
   for (std::size_t r = 0; r < known.size(); ++r)
     if (!known[r]) unseen[hosts[static_cast<int>(r)]].push_back(static_cast<int>(r));
@@ -107,8 +107,7 @@ void print_json(const Hang& hang, const std::vector<std::string>& findings, cons
                      {"copy_age_s", r.copy == 0 ? Json(nullptr) : Json(r.copy_age_s)},
                      {"stale", r.stale},
                      {"where", hang.where(r)}});
-  std::printf("%s\n",
-              profiles::json_text(Json{{"findings", findings}, {"limits", limits}, {"ranks", ranks}}, 2).c_str());
+  std::printf("%s\n", json_text(Json{{"findings", findings}, {"limits", limits}, {"ranks", ranks}}, 2).c_str());
 }
 
 int who(const WhoOptions& o) {

@@ -318,7 +318,7 @@ void check_profile(const std::string& path, const Json& profile, bool good) {
   if (!good || !profile.is_object() || profile.value("format", Json()) != "latecomer-profile")
     throw BadUsage("'" + path + "' is not a latecomer profile");
   if (const auto version = profile.find("version"); version == profile.end() || *version != 1)
-    throw BadUsage("'" + path + "' has version " + profiles::json_text(profile.value("version", Json())) +
+    throw BadUsage("'" + path + "' has version " + json_text(profile.value("version", Json())) +
                    ", but this latecomer reads version 1");
   if (const std::string why = profile_shape_problem(profile); !why.empty())
     throw BadUsage("'" + path + "' is not a complete profile: " + why);
@@ -411,7 +411,7 @@ analysis::ProfileJob job_of(const Json& profile) {
 std::optional<core::Network> network_of(const Json& profile) {
   const Json network = profile["job"].value("network", Json(nullptr));
   if (network.is_null()) return {};
-  const auto read = core::parse_policy(profiles::json_text(Json({{"version", 1}, {"network", network}})));
+  const auto read = core::parse_policy(json_text(Json({{"version", 1}, {"network", network}})));
   if (!read.ok()) return {};
   return read.policy.network;
 }
@@ -502,7 +502,7 @@ Profile parsed(const std::string& name, const char* begin, const char* end, cons
   Json& json = reader.json;
   check_profile(name, json, good);
   if (wanted.names) resolve_names(json, wanted.patience);
-  if (wanted.redacted) profiles::redact(json);
+  if (wanted.redacted) redact(json);
   Profile& out = reader.profile;
   out.job = job_of(json);
   out.network = network_of(json);
@@ -513,7 +513,7 @@ Profile parsed(const std::string& name, const char* begin, const char* end, cons
       out.communicators.push_back({one["members"].get<std::string>(), one["comm_size"].get<int>(),
                                    one["calls"].get<double>(), one["waited_ns"].get<double>(),
                                    one["imbalance_ns"].get<double>(), one["after_last_ns"].get<double>(),
-                                   profiles::Share::of(one["waited_ns"].get<double>(), out.job.rank_time())});
+                                   Share::of(one["waited_ns"].get<double>(), out.job.rank_time())});
   out.warnings = json["warnings"].get<std::vector<std::string>>();
   out.hosts = hosts_of_ranks(json);
   if (wanted.record && json.contains("arrivals")) out.record = recorded_arrivals(json, name);
@@ -603,8 +603,8 @@ void WholeProfile::cut(const std::string& name, const char* const begin, const c
 
 WholeProfile::~WholeProfile() = default;
 
-void WholeProfile::write(const profiles::Sink& sink) const {
-  const std::string text = profiles::json_text(profile, 1);
+void WholeProfile::write(const Sink& sink) const {
+  const std::string text = json_text(profile, 1);
   const std::string mark = "\"" + std::string(kMark);
   std::size_t from = 0;
   for (std::size_t at; (at = text.find(mark, from)) != std::string::npos;) {

@@ -41,7 +41,7 @@ struct Profile {
 struct Wanted {
   Progress::Patience patience{};
   bool names = false;     ///< resolves names that the profile lacks
-  bool redacted = false;  ///< profiles::redact()
+  bool redacted = false;  ///< redact()
   bool offsets = false, cells = false, record = false;
   /// Reads rows of ranks only for the site with the longest waits. Those of other sites make up almost all of a large
   /// profile, and only comparisons of the ranks of all sites need them.
@@ -67,7 +67,7 @@ class WholeProfile {
   ~WholeProfile();
   Json profile;  ///< each site's `ranks` is a placeholder
   /// Passes the profile on as text and replaces the placeholders by the rows.
-  void write(const profiles::Sink& sink) const;
+  void write(const Sink& sink) const;
 
  private:
   void cut(const std::string& name, const char* begin, const char* end);

@@ -21,7 +21,7 @@ void note_waits(RecordedCall& call) {
   call.awaited.assign(call.arrivals.size(), -1);
   call.wait_ends = call.arrivals;
   if (call.blocking)
-    profiles::for_each_wait(
+    for_each_wait(
         call.op, call.root, call.arrivals.size(), [&](std::size_t i) { return call.arrivals[i]; },
         [&](std::size_t i) { return call.exits[i]; },
         [&](std::size_t waits, std::size_t awaited, core::Nanoseconds spent) {

@@ -140,7 +140,7 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   if (missing.size() > kNamed) details.push_back(std::to_string(missing.size() - kNamed) + " more");
   if (const int unseen = any.comm_size - static_cast<int>(members.size() + missing.size()); missing.empty())
     details.push_back(std::to_string(unseen) + " members that have not entered it and are not visible here");
-  else if (unseen > 0 && any.communicator == profiles::kWorldIdentity)
+  else if (unseen > 0 && any.communicator == kWorldIdentity)
     details.push_back(std::to_string(unseen) + " ranks that are not visible here");
   for (std::size_t i = 0; i < details.size(); ++i) text += (i == 0 ? ", for " : "; and for ") + details[i];
   out.push_back(text + ".");
@@ -164,7 +164,7 @@ std::string Hang::operation(const LiveRank& r) {
 }
 
 std::string Hang::communicator(const LiveRank& r) {
-  if (r.communicator == profiles::kWorldIdentity) return "MPI_COMM_WORLD";
+  if (r.communicator == kWorldIdentity) return "MPI_COMM_WORLD";
   char text[64];
   if (r.communicator == 0) std::snprintf(text, sizeof text, "a communicator of %d ranks", r.comm_size);
   else
@@ -188,10 +188,9 @@ std::string Hang::call_text(const LiveRank& r) const {
 }
 
 std::string Hang::where(const LiveRank& r) const {
-  if (r.comm_size == 0)
-    return r.inside == profiles::LiveLine::kFinalizing ? "in MPI_Finalize" : "before its first collective";
+  if (r.comm_size == 0) return r.inside == LiveLine::kFinalizing ? "in MPI_Finalize" : "before its first collective";
   const std::string call = call_text(r) + ", call " + std::to_string(r.n) + " on " + communicator(r);
-  if (r.inside == profiles::LiveLine::kFinalizing) return "in MPI_Finalize" + lasting(age(r)) + ", after " + call;
+  if (r.inside == LiveLine::kFinalizing) return "in MPI_Finalize" + lasting(age(r)) + ", after " + call;
   if (r.inside == 1) return "in " + call + (age(r) < 0 ? "" : "," + lasting(age(r)));
   const std::string message =
       r.message != 0 ? "in a message, completion or one-sided call" + lasting(message_age(r)) + ", " : "";
@@ -214,7 +213,7 @@ std::vector<const LiveRank*> Hang::absent(const LiveRank& call, const std::vecto
   for (const LiveRank& r : state_.ranks) {
     const bool there = std::find(members.begin(), members.end(), &r) != members.end();
     // Of other communicators than MPI_COMM_WORLD only those are known that were there last.
-    const bool member = call.communicator == profiles::kWorldIdentity || call.comm_size == call.ranks ||
+    const bool member = call.communicator == kWorldIdentity || call.comm_size == call.ranks ||
                         (r.communicator == call.communicator && call.communicator != 0);
     if (!there && member) out.push_back(&r);
   }

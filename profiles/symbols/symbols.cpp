@@ -15,8 +15,6 @@
 
 namespace latecomer::profiles {
 
-using profiles::demangled;
-
 namespace {
 
 /// The name of a function in debug information: with its scope and arguments where the language has them.
