@@ -2,7 +2,6 @@
 // Reads the profile in a child process, because the job's status counts and its user waits for the prompt.
 #include "profiles/cli/ending.hpp"
 
-#include <cerrno>
 #include <cstring>
 #include <iostream>
 #include <sstream>

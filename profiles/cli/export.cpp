@@ -9,7 +9,6 @@
 #include "profiles/format/recorded_calls.hpp"
 #include "profiles/render/otf2.hpp"
 #include "profiles/render/perfetto.hpp"
-#include "profiles/symbols/names.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {

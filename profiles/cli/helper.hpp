@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <functional>
-#include <string>
 #include <string_view>
 #include <vector>
 

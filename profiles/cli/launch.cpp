@@ -17,7 +17,6 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
-#include <span>
 #include <sstream>
 #include <string_view>
 

@@ -32,7 +32,7 @@ struct RelayOptions {
 std::vector<LiveRank> ranks_of(const std::string& output) {
   std::vector<LiveRank> out = live_ranks_here();
   std::erase_if(out, [&](const LiveRank& r) { return r.output != output; });
-  const auto alive = std::find_if(out.begin(), out.end(), [](const LiveRank& r) { return r.state != 'X'; });
+  const auto alive = std::ranges::find_if(out, [](const LiveRank& r) { return r.state != 'X'; });
   if (alive != out.end()) std::erase_if(out, [job = alive->job](const LiveRank& r) { return r.job != job; });
   return out;
 }
@@ -92,7 +92,7 @@ int relay(const RelayOptions& o) {
     nanosleep(&time, nullptr);
   };
   std::vector<LiveRank> ranks = ranks_of(output);
-  const auto lives = [&] { return std::any_of(ranks.begin(), ranks.end(), [](auto& r) { return r.state != 'X'; }); };
+  const auto lives = [&] { return std::ranges::any_of(ranks, [](auto& r) { return r.state != 'X'; }); };
   for (double waited = 0; !lives(); waited += kBetweenTries, ranks = ranks_of(output)) {
     if (waited >= o.wait)
       throw BadUsage("relay: no process of '" + output + "' lives on this host, or the policy key `live` is false");

@@ -207,7 +207,7 @@ void RollCall::end_incomplete(Job& job) {
     return &other.second != &job && !other.second.over && other.second.here < other.second.ranks.size() &&
            other.second.ranks.size() == job.ranks.size() && other.second.build == job.build;
   };
-  if (std::none_of(jobs_.begin(), jobs_.end(), parted)) return refuse_job(job, describe_missing(job));
+  if (std::ranges::none_of(jobs_, parted)) return refuse_job(job, describe_missing(job));
   for (auto& other : jobs_)
     if (parted(other)) refuse_job(other.second, "");
   refuse_job(

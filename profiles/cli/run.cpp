@@ -3,9 +3,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <memory>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -153,7 +154,7 @@ WhatIfAnswer answer_of(const RecordedArrivals& record, const Profile& profile, i
   out.unchanged = replay.time();
   out.scenarios = scenarios_of(record, profile, top);
   for (Scenario& s : out.scenarios) s.gain = out.unchanged > 0 ? 1 - replay.time(s.change) / out.unchanged : 0;
-  std::ranges::stable_sort(out.scenarios, [](const Scenario& a, const Scenario& b) { return a.gain > b.gain; });
+  std::ranges::stable_sort(out.scenarios, std::greater(), &Scenario::gain);
   return out;
 }
 
@@ -168,10 +169,7 @@ void print_json(const WhatIfAnswer& answer, const RecordedArrivals& record, cons
          {"bound", s.at_most ? "upper" : "estimate"},
          {"text", s.text}});
   const double wall = profile.job.wall;
-  std::printf(
-      "%s\n",
-      json_text(
-          Json({{"recorded_ns", answer.recorded},
+  print_answer({{"recorded_ns", answer.recorded},
                 {"recorded_share", share_json(Share::of(answer.recorded, wall))},
                 {"calls", record.calls_of_job},
                 {"calls_replayed", record.calls.size()},
@@ -180,9 +178,8 @@ void print_json(const WhatIfAnswer& answer, const RecordedArrivals& record, cons
                 {"replay_error", answer.recorded > 0 ? answer.unchanged / answer.recorded - 1 : 0},
                 {"model", kModel},
                 {"network_from", profile.job.network_from.empty() ? Json(nullptr) : Json(profile.job.network_from)},
-                {"scenarios", rows}}),
-          1)
-          .c_str());
+                {"scenarios", rows}},
+               1);
 }
 
 void print_text(const WhatIfAnswer& answer, const RecordedArrivals& record, const Profile& profile) {
@@ -191,11 +188,9 @@ void print_text(const WhatIfAnswer& answer, const RecordedArrivals& record, cons
               percent(answer.recorded, profile.job.wall).c_str(), human_time(answer.recorded).c_str(),
               human_time(profile.job.wall).c_str());
   if (record.sample > 0)
-    std::printf("%s", paragraph("It is the sample that every run keeps. Calls on other communicators and non-blocking "
-                                "calls are not in it: they count as the ranks' own intervals. `latecomer run "
-                                "--record` records them, too.",
-                                kLineWidth)
-                          .c_str());
+    print_paragraph(
+        "It is the sample that every run keeps. Calls on other communicators and non-blocking calls are not "
+        "in it: they count as the ranks' own intervals. `latecomer run --record` records them, too.");
   const double longer = answer.unchanged - answer.recorded;
   const auto share = Share::of(std::abs(longer), answer.recorded);
   std::printf("Replayed without a change, it takes %s%s more time than recorded.\n",

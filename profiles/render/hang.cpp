@@ -35,8 +35,7 @@ Hang::Hang(LiveState state) : state_(std::move(state)) {
 std::vector<std::string> Hang::findings() const {
   std::vector<std::string> out;
   // The files of a job that was killed show its last state.
-  const auto gone =
-      std::count_if(state_.ranks.begin(), state_.ranks.end(), [](const LiveRank& r) { return r.state == 'X'; });
+  const auto gone = std::ranges::count_if(state_.ranks, [](const LiveRank& r) { return r.state == 'X'; });
   if (gone == static_cast<long>(state_.ranks.size()))
     out.push_back("The job is over: all " + std::to_string(gone) +
                   " visible processes have ended. Their last state follows.");
@@ -90,7 +89,7 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   }
   std::string waiting;
   for (auto& [kind, of] : kinds) {
-    std::sort(of.begin(), of.end());
+    std::ranges::sort(of);
     const bool one = of.size() == 1;
     waiting += (waiting.empty() ? one ? "Rank " : "Ranks "
                 : one           ? ", rank "
@@ -104,9 +103,9 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
     return r.inside != 1 && !r.stale && any.communicator != 0 && r.communicator == any.communicator && r.n == any.n;
   };
   const auto differs = [&](const LiveRank& r) { return r.op != any.op || r.root != any.root || r.bytes != any.bytes; };
-  bool different = std::any_of(members.begin(), members.end(), [&](const LiveRank* r) { return differs(*r); });
-  if (std::any_of(state_.ranks.begin(), state_.ranks.end(),
-                  [&](const LiveRank& r) { return left(r) && (r.op != any.op || r.root != any.root); })) {
+  bool different = std::ranges::any_of(members, [&](const LiveRank* r) { return differs(*r); });
+  if (std::ranges::any_of(state_.ranks,
+                          [&](const LiveRank& r) { return left(r) && (r.op != any.op || r.root != any.root); })) {
     different = true;
     for (const LiveRank& r : state_.ranks)
       if (left(r)) {
@@ -117,7 +116,7 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   if (any.communicator != 0 && different) {
     std::string text = "The program makes different calls as " + number + ": ";
     bool first = true;
-    for (auto& [kind, of] : kinds) std::sort(of.begin(), of.end());
+    for (auto& [kind, of] : kinds) std::ranges::sort(of);
     for (const auto& [kind, of] : kinds) {
       text += (first ? "" : ", ") + ranks_named(of) + " " + kind;
       first = false;
@@ -211,7 +210,7 @@ std::string Hang::doing(const LiveRank& r) const {
 std::vector<const LiveRank*> Hang::absent(const LiveRank& call, const std::vector<const LiveRank*>& members) const {
   std::vector<const LiveRank*> out;
   for (const LiveRank& r : state_.ranks) {
-    const bool there = std::find(members.begin(), members.end(), &r) != members.end();
+    const bool there = std::ranges::find(members, &r) != members.end();
     // Of other communicators than MPI_COMM_WORLD only those are known that were there last.
     const bool member = call.communicator == kWorldIdentity || call.comm_size == call.ranks ||
                         (r.communicator == call.communicator && call.communicator != 0);
@@ -254,7 +253,7 @@ std::string Hang::table_of_groups() const {
            (of.size() > 1 ? "" : ", process " + std::to_string(r.pid) + (several_hosts_ ? " on " + r.host : "")) + "\n";
   }
   if (!rest.empty()) {
-    std::sort(rest.begin(), rest.end());
+    std::ranges::sort(rest);
     out += "and in " + std::to_string(order.size() - kMostLines) + " further lines " + ranks_named(rest) + "\n";
   }
   return out;

@@ -8,7 +8,6 @@
 namespace latecomer::profiles {
 
 Metrics metrics_of(const Profile& profile, int sites, int ranks) {
-  using RankMetrics;
   const auto most = static_cast<std::size_t>(std::max(ranks, 0));
   Metrics out;
   out.job = {{"program", core::base_name(profile.job.program)}};
