@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>

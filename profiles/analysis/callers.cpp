@@ -60,7 +60,7 @@ std::vector<CallerNode> group_callers(const Site& site, const std::vector<const 
     node.frame = &same.front()->frames[level];
     node.callers = group_callers(site, same, level + 1);
   }
-  std::stable_sort(out.begin(), out.end(), [](const CallerNode& a, const CallerNode& b) {
+  std::ranges::stable_sort(out, [](const CallerNode& a, const CallerNode& b) {
     return std::pair(a.figures.waited, a.figures.calls) > std::pair(b.figures.waited, b.figures.calls);
   });
   return out;
@@ -78,7 +78,7 @@ std::vector<CallerNode> callers_of(const Site& site) {
 }
 
 bool serves_many(const std::vector<CallerNode>& callers) {
-  return std::count_if(callers.begin(), callers.end(), [](const CallerNode& c) { return c.frame != nullptr; }) > 1;
+  return std::ranges::count_if(callers, [](const CallerNode& c) { return c.frame != nullptr; }) > 1;
 }
 
 const std::vector<CallerNode>& served(const std::vector<CallerNode>& callers) {

@@ -3,6 +3,7 @@
 #include "profiles/analysis/figures.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "profiles/base/share.hpp"
@@ -20,7 +21,7 @@ void IntervalFigures::add(const IntervalFigures& o) {
   for (const Peer& p : o.peers) waits[p.rank] += p.waited * o.stand_for / all;
   peers.clear();
   for (const auto& [rank, waited] : waits) peers.push_back({rank, waited});
-  std::stable_sort(peers.begin(), peers.end(), [](const Peer& a, const Peer& b) { return a.waited > b.waited; });
+  std::ranges::stable_sort(peers, std::greater(), &Peer::waited);
   samples += o.samples;
   stand_for = all;
 }
@@ -34,8 +35,7 @@ std::string RankRow::ranks_named(long first, long ranks) {
 }
 
 const RankRow* CallFigures::row_of(long rank) const {
-  const auto after =
-      std::upper_bound(ranks.begin(), ranks.end(), rank, [](long r, const RankRow& row) { return r < row.rank; });
+  const auto after = std::ranges::upper_bound(ranks, rank, {}, &RankRow::rank);
   if (after == ranks.begin()) return nullptr;
   const RankRow& row = *(after - 1);
   return rank < row.rank + row.ranks ? &row : nullptr;
@@ -54,7 +54,7 @@ const RankRow* CallFigures::most_often_last() const {
 std::vector<const RankRow*> CallFigures::latest(std::size_t most) const {
   std::vector<const RankRow*> out;
   for (const RankRow& row : ranks) out.push_back(&row);
-  std::stable_sort(out.begin(), out.end(), [](const auto* a, const auto* b) { return a->offset > b->offset; });
+  std::ranges::stable_sort(out, [](const auto* a, const auto* b) { return a->offset > b->offset; });
   out.resize(std::min(most, out.size()));
   return out;
 }
@@ -63,10 +63,10 @@ std::string CallFigures::last_ranks(std::size_t most) const {
   std::vector<const RankRow*> rows;
   for (const RankRow& row : ranks)
     if (row.last > 0) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return a->last > b->last; });
+  std::ranges::stable_sort(rows, [](const auto* a, const auto* b) { return a->last > b->last; });
   std::string out;
   for (std::size_t i = 0; i < std::min(most, rows.size()); ++i) {
-    const auto share = profiles::Share::of(rows[i]->last, patterns);
+    const auto share = Share::of(rows[i]->last, patterns);
     out += (i ? ", " : "") + rows[i]->name();
     out += " (" + share.percent(0, "-") + ")";
   }

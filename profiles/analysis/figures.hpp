@@ -2,7 +2,6 @@
 // The figures of a call site, of its callers and of its ranks, as the analysis reads them from a profile.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

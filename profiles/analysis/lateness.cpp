@@ -116,7 +116,7 @@ SiteIntervals::Chain SiteIntervals::follow(const RankRow& row) const {
     const double excess = compared->excess(mpi_wait);
     if (most.waited < kMostly * excess) return ends(ChainEnd::several);
     if (!most.row) return ends(ChainEnd::unsampled);
-    if (std::find(chain.rows.begin(), chain.rows.end(), most.row) != chain.rows.end()) return ends(ChainEnd::cycle);
+    if (std::ranges::find(chain.rows, most.row) != chain.rows.end()) return ends(ChainEnd::cycle);
     if (most.explained < kMostly * excess) return ends(ChainEnd::transfer);
     chain.rows.push_back(most.row);
   }
@@ -137,7 +137,7 @@ void SiteIntervals::divide(const RankRow& row, double amount, double least, std:
       const double per = left / std::max(explained, compared->excess(mpi_wait));
       for (const Peer& p : waits) {
         const double moved = per * p.explained;
-        if (moved < least || std::find(path.begin(), path.end(), p.row) != path.end()) continue;
+        if (moved < least || std::ranges::find(path, p.row) != path.end()) continue;
         divide(*p.row, moved, least, path, note);
         left -= moved;
       }

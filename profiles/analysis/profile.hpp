@@ -108,7 +108,7 @@ struct Communicator {
   std::string members;                                          ///< "0-3"
   int ranks = 0;                                                ///< 0: all groups beyond the limit of the profile
   double calls = 0, waited = 0, imbalance = 0, after_last = 0;  ///< the last two are means
-  profiles::Share share;                                        ///< `waited` as a share of the time of all ranks
+  Share share;                                                  ///< `waited` as a share of the time of all ranks
 };
 
 }  // namespace latecomer::profiles::analysis

@@ -17,7 +17,7 @@ core::Result<Json> parse_json(std::string_view text) {
     return Json::parse(text);
   } catch (const Json::parse_error& e) {
     const auto read = text.substr(0, e.byte);
-    return core::Error{"line " + std::to_string(1 + std::count(read.begin(), read.end(), '\n')) + ": not JSON"};
+    return core::Error{"line " + std::to_string(1 + std::ranges::count(read, '\n')) + ": not JSON"};
   } catch (const Json::exception&) {
     return core::Error{"not JSON: a number is out of range"};
   }

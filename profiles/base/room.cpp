@@ -19,7 +19,6 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
-#include <new>
 #include <utility>
 
 #include "profiles/base/descriptor.hpp"

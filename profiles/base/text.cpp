@@ -20,12 +20,10 @@ std::string human_time(double ns) {
   return text;
 }
 
-std::string percent(profiles::Share share, const char* unknown) {
-  return share.percent(share.value() < 0.0995 ? 1 : 0, unknown);
-}
+std::string percent(Share share, const char* unknown) { return share.percent(share.value() < 0.0995 ? 1 : 0, unknown); }
 
 std::string saving(double part, double whole) {
-  const profiles::Share share = profiles::Share::of(std::abs(part), whole);
+  const Share share = Share::of(std::abs(part), whole);
   return (part < 0 && share.known() ? "-" : "") + percent(share);
 }
 

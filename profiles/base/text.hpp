@@ -12,9 +12,9 @@ namespace latecomer::profiles {
 /// Formats 1234567 ns as "1.235 ms".
 std::string human_time(double ns);
 /// Formats 0.234 as "23%", with one more digit below 10%. Not known: `unknown`, which fits into a sentence.
-std::string percent(profiles::Share share, const char* unknown = "an unknown share");
+std::string percent(Share share, const char* unknown = "an unknown share");
 inline std::string percent(double part, double whole, const char* unknown = "an unknown share") {
-  return percent(profiles::Share::of(part, whole), unknown);
+  return percent(Share::of(part, whole), unknown);
 }
 /// The same of a time that is saved, or lost if it is negative: "-4.0%".
 std::string saving(double part, double whole);

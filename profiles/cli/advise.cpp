@@ -87,7 +87,7 @@ core::Result<core::Forecast> forecast_of(const Site& site, int ranks) {
     out.offsets.push_back(static_cast<core::Nanoseconds>(std::clamp(mean, -kLongest, kLongest)));
   for (const double deviation : site.stddevs_ns)
     out.error = std::max(out.error, static_cast<core::Nanoseconds>(std::clamp(kAbsolute * deviation, 0.0, kLongest)));
-  const auto first = *std::min_element(out.offsets.begin(), out.offsets.end());
+  const auto first = *std::ranges::min_element(out.offsets);
   for (auto& o : out.offsets) {
     o -= first;
     out.spread = std::max(out.spread, o);
@@ -341,10 +341,7 @@ int advise_library(const AdviseOptions& o, const AnswerFile* file, const Profile
   }
   const Tuning tuning = tune(o.format, sites, objective);
   if (file) file->write(tuning.text);
-  if (o.json)
-    std::printf("%s\n", profiles::json_text(
-                            Json({{"gain_ns", tuning.gain_ns}, {"sites", tuning.sites}, {"text", tuning.text}}), 1)
-                            .c_str());
+  if (o.json) print_answer({{"gain_ns", tuning.gain_ns}, {"sites", tuning.sites}, {"text", tuning.text}}, 1);
   else if (!file) std::printf("%s", tuning.text.c_str());
   else if (!file->to_stdout())
     std::printf(
@@ -376,7 +373,7 @@ int advise(const AdviseOptions& o) {
                  {"mode", "apply"},
                  {"objective", o.objective},
                  {"network", Json::parse(core::network_text(*network))}};
-  const auto read = core::parse_policy(profiles::json_text(policy));
+  const auto read = core::parse_policy(json_text(policy));
   if (!read.ok()) throw BadUsage("advise: " + read.problems.front().path + ": " + read.problems.front().message);
   if (!o.format.empty())
     return advise_library(o, file ? &*file : nullptr, profile, read.policy.network, read.policy.objective);
@@ -398,17 +395,16 @@ int advise(const AdviseOptions& o) {
   if (!rules.empty())
     policy["promised"] = {{"least", std::max(-1.0, total.least / wall)}, {"most", std::min(1.0, total.most / wall)}};
   policy["rules"] = rules;
-  if (file) file->write(profiles::json_text(policy, 1) + "\n");
+  if (file) file->write(json_text(policy, 1) + "\n");
   if (only_file) return rules.empty() ? 1 : 0;
   if (o.json) {
-    std::printf("%s\n", profiles::json_text(Json({{"gain_ns", total.likely},
-                                                  {"gain_least_ns", total.least},
-                                                  {"gain_most_ns", total.most},
-                                                  {"network_from", source},
-                                                  {"sites", rows},
-                                                  {"policy", policy}}),
-                                            1)
-                            .c_str());
+    print_answer({{"gain_ns", total.likely},
+                  {"gain_least_ns", total.least},
+                  {"gain_most_ns", total.most},
+                  {"network_from", source},
+                  {"sites", rows},
+                  {"policy", policy}},
+                 1);
     return rules.empty() ? 1 : 0;
   }
   if (rules.empty())
@@ -430,7 +426,7 @@ int advise(const AdviseOptions& o) {
                 rules.size() == 1 ? "" : "s");
   else std::printf("\nGain: none; no rule");
   std::printf(o.output.empty() ? ". To write the policy, give -o POLICY.\n" : " in %s.\n", o.output.c_str());
-  if (o.network.empty()) std::printf("%s", paragraph(network_sentence(profile), kLineWidth).c_str());
+  if (o.network.empty()) print_paragraph(network_sentence(profile));
   return rules.empty() ? 1 : 0;
 }
 

@@ -27,7 +27,7 @@ int list(const std::string& op, bool json) {
                    {"pattern_independent", a.pattern_independent()}});
   }
   if (json) {
-    std::printf("%s\n", profiles::json_text(out, 2).c_str());
+    print_answer(out);
     return 0;
   }
   if (out.empty()) std::printf("this version has no algorithms for %s: it always runs native\n", op.c_str());

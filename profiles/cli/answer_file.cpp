@@ -55,9 +55,9 @@ AnswerFile::AnswerFile(std::string_view option, std::string path, const AnswerKi
   }
 }
 
-void AnswerFile::write(const std::function<void(const profiles::Sink&)>& produce) const {
+void AnswerFile::write(const std::function<void(const Sink&)>& produce) const {
   if (way_ == Way::replace) {
-    if (const auto written = profiles::write_file(path_, produce); !written) throw std::runtime_error(written.error());
+    if (const auto written = write_file(path_, produce); !written) throw std::runtime_error(written.error());
     return;
   }
   std::FILE* const file = way_ == Way::standard ? stdout : std::fopen(path_.c_str(), "we");

@@ -33,9 +33,9 @@ class AnswerFile {
   /// Whether the answer is a file of its own: no stream, pipe or device.
   bool is_file() const { return way_ == Way::replace; }
   /// Writes the answer: to stdout, into a pipe or a device, or as a whole file. Throws on failure.
-  void write(const std::function<void(const profiles::Sink&)>& produce) const;
+  void write(const std::function<void(const Sink&)>& produce) const;
   void write(const std::string& text) const {
-    write([&](const profiles::Sink& sink) { sink(text); });
+    write([&](const Sink& sink) { sink(text); });
   }
 
   /// Adds --force to a command that writes such a file.

@@ -26,7 +26,7 @@ int calibrate(const CalibrateOptions& o, bool ranks_given) {
   };
   std::string mpi = o.mpi, helper;
   if (mpi.empty() && launch.launcher) mpi = launch.launcher->mpi;
-  for (const profiles::Launcher& one : profiles::kLaunchers)
+  for (const Launcher& one : kLaunchers)
     if (helper.empty() && !one.mpi.empty() && (mpi.empty() || mpi == one.mpi)) helper = helper_of(one.mpi);
   if (helper.empty())
     throw BadUsage("calibrate: the program that measures with " + title(mpi.empty() ? "mpich" : mpi) +

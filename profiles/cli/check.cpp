@@ -12,6 +12,7 @@
 #include "core/policy/policy.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
+#include "profiles/cli/common.hpp"
 #include "profiles/cli/policy_text.hpp"
 #include "profiles/format/reader.hpp"
 
@@ -56,7 +57,7 @@ int check_file(const std::string& named, bool json) {
     };
     const Json out{{"ok", findings.empty()}, {"problems", list(findings)}, {"warnings", list(report.warnings)}};
     // A message may quote bytes of the file that are not UTF-8.
-    std::printf("%s\n", profiles::json_text(out, 2).c_str());
+    print_answer(out);
   } else {
     const auto print = [&](const std::vector<core::PolicyProblem>& list, const char* kind) {
       for (const auto& p : list)

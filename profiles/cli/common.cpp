@@ -2,13 +2,15 @@
 // Helpers of several sub-commands.
 #include "profiles/cli/common.hpp"
 
-#include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
 #include "core/trees/distributions.hpp"
+#include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
 
 namespace latecomer::profiles::cli {
@@ -62,6 +64,10 @@ std::vector<double> sizes_named(const std::string& text) {
   auto sizes = core::parse_distribution(text);
   if (!sizes) throw BadUsage("--sizes: " + sizes.error() + "; or give file:PATH");
   return std::move(*sizes);
+}
+
+void print_answer(const nlohmann::ordered_json& answer, int indent) {
+  std::printf("%s\n", json_text(answer, indent).c_str());
 }
 
 timespec in_timespec(double seconds) {

@@ -2,8 +2,8 @@
 // Helpers of several sub-commands: they look up algorithms by name and read numbers.
 #pragma once
 
-#include <cstdint>
 #include <ctime>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -25,6 +25,9 @@ std::vector<double> sizes_named(const std::string& text);
 
 /// Whether `--site GLOB` matches a site's id or place.
 bool site_matches(const std::string& id, const std::string& place, const std::string& glob);
+
+/// Prints an answer of --json. Indentation as in json_text().
+void print_answer(const nlohmann::ordered_json& answer, int indent = 2);
 
 /// Seconds, at least 0, as the kernel takes them.
 timespec in_timespec(double seconds);

@@ -68,8 +68,8 @@ std::vector<Pair> match(const Profile& a, const Profile& b) {
   }
   for (const Site& s : a.sites)
     if (!used.count(&s)) out.push_back({&s, nullptr});
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Pair& x, const Pair& y) { return std::abs(x.change()) > std::abs(y.change()); });
+  std::ranges::stable_sort(out,
+                           [](const Pair& x, const Pair& y) { return std::abs(x.change()) > std::abs(y.change()); });
   return out;
 }
 
@@ -211,7 +211,7 @@ int diff(const DiffOptions& o) {
        b.job.promised ? Json({{"least", b.job.promised->first}, {"most", b.job.promised->second}}) : Json(nullptr)},
       {"gain", before > 0 ? Json(1 - after / before) : Json(nullptr)},
       {"sites", sites}};
-  std::printf("%s\n", profiles::json_text(out, 1).c_str());
+  print_answer(out, 1);
   return 0;
 }
 

@@ -2,7 +2,6 @@
 // Reads the profile in a child process, because the job's status counts and its user waits for the prompt.
 #include "profiles/cli/ending.hpp"
 
-#include <cerrno>
 #include <cstring>
 #include <iostream>
 #include <sstream>
@@ -40,7 +39,7 @@ std::string next_command(const Profile& profile) {
 }
 
 /// The work of the child: the next command, then the sentences, one per line.
-void write_end(const std::string& path, const profiles::Sink& sink) {
+void write_end(const std::string& path, const Sink& sink) {
   try {
     const Profile profile = load_profile(path, {.worst_only = true});
     std::string text = next_command(profile) + "\n";
@@ -57,7 +56,7 @@ void write_end(const std::string& path, const profiles::Sink& sink) {
 std::string say_verdict(const std::string& profile) {
   std::string text;
   try {
-    Helper child([&](const profiles::Sink& sink) { write_end(profile, sink); }, kLongest);
+    Helper child([&](const Sink& sink) { write_end(profile, sink); }, kLongest);
     for (std::string_view piece = child.next(); !piece.empty(); piece = child.next()) text += piece;
   } catch (const Helper::Abandoned& abandoned) {
     text = "report\nNo verdict: " + std::string(*abandoned.why ? abandoned.why : "the profile cannot be read") + "\n";

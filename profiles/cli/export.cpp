@@ -9,7 +9,6 @@
 #include "profiles/format/recorded_calls.hpp"
 #include "profiles/render/otf2.hpp"
 #include "profiles/render/perfetto.hpp"
-#include "profiles/symbols/names.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {
@@ -30,7 +29,7 @@ int export_(const ExportOptions& o) {
   if (record.left_out > 0)
     std::cerr << "latecomer: " << record.left_out << " of " << record.left_out + record.calls.size()
               << " calls are left out: the profile folds their site, or does not name their ranks\n";
-  if (trace) trace->write([&](const profiles::Sink& sink) { write_perfetto(profile, record, sink); });
+  if (trace) trace->write([&](const Sink& sink) { write_perfetto(profile, record, sink); });
   if (!o.otf2.empty())
     if (const std::size_t left = write_otf2(profile, record, o.otf2); left > 0)
       std::cerr << "latecomer: " << left << " visits have no known end or overlap others, and are not in '" << o.otf2

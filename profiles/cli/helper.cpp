@@ -56,7 +56,7 @@ Helper::Helper(const Work& work, std::chrono::milliseconds longest)
     : signals_(signalfd(-1, &blocked_.ours(), SFD_CLOEXEC)), until_(Clock::now() + longest), buffer_(1 << 16) {
   int ends[2];
   if (signals_.get() < 0 || pipe2(ends, O_CLOEXEC) != 0) throw Abandoned{""};
-  const profiles::Descriptor to(ends[1]);
+  const Descriptor to(ends[1]);
   from_ = ends[0];
   const pid_t self = getpid();
   pid_ = fork();

@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <functional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,7 +35,7 @@ class Helper {
     const char* why;  ///< "" if the user can do nothing about it
   };
   /// The work of the child: it passes its text on. The text is complete unless the work throws.
-  using Work = std::function<void(const profiles::Sink&)>;
+  using Work = std::function<void(const Sink&)>;
 
   /// Starts the child. Throws Abandoned if it cannot, or, later, if the child takes longer than `longest`.
   Helper(const Work& work, std::chrono::milliseconds longest);
@@ -51,7 +50,7 @@ class Helper {
   void check();
 
   BlockedSignals blocked_;
-  profiles::Descriptor signals_;
+  Descriptor signals_;
   std::chrono::steady_clock::time_point until_;
   std::vector<char> buffer_;
   int from_ = -1;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -58,7 +57,7 @@ int say_installation() {
   const std::string front = find_beside(
       {"../lib/liblatecomer.so", "../lib64/liblatecomer.so", LATECOMER_LIBRARY_FROM_BIN "/liblatecomer.so"});
   line("preload", front.empty() ? "liblatecomer.so is not beside this command" : front);
-  for (const profiles::Launcher& one : profiles::kLaunchers) {
+  for (const Launcher& one : kLaunchers) {
     if (one.mpi.empty()) continue;
     const std::string library = family_library(one.mpi), launcher = find_launcher(one.mpi);
     line(one.title.data(),
@@ -79,7 +78,7 @@ int say_program(const std::string& program) {
     return 1;
   }
   const std::string version = version_of(needs.path);
-  const auto* known = profiles::family_of(version);
+  const auto* known = family_of(version);
   line("MPI", needs.path + (version.empty() ? "" : ": " + first_line(version)));
   std::string bindings = "C";
   for (const std::string& name : needs.bindings) bindings += ", " + name;
@@ -88,9 +87,9 @@ int say_program(const std::string& program) {
   line("launcher", launcher.empty() ? title(needs.mpi) + "'s launcher is not in PATH; under srun none is needed"
                                     : find_in_path(launcher));
   std::string not_observed;
-  if (needs.abi) not_observed = "this version of latecomer has no family for " + std::string(profiles::kAbi.title);
+  if (needs.abi) not_observed = "this version of latecomer has no family for " + std::string(kAbi.title);
   else if (!version.empty() && !known)
-    not_observed = "latecomer needs " + std::string(profiles::kKnownVersions) +
+    not_observed = "latecomer needs " + std::string(kKnownVersions) +
                    "; latecomer run --mpi names the family whose binary interface this library has";
   else if (family.empty()) not_observed = "this installation was built without " + title(needs.mpi);
   if (!not_observed.empty()) {

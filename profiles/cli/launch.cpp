@@ -17,7 +17,6 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
-#include <span>
 #include <sstream>
 #include <string_view>
 
@@ -33,15 +32,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using profiles::has_word;
-using profiles::kLaunchers;
-using profiles::Launcher;
 using Words = std::vector<std::string>;
 
 /// Whether the name says that this is a launcher.
 bool is_launcher(const std::string& word) {
   const std::string name = core::base_name(word);
-  const bool shared = has_word(profiles::kSharedNames, name.substr(0, name.find('.')));
+  const bool shared = has_word(kSharedNames, name.substr(0, name.find('.')));
   return shared || std::ranges::any_of(kLaunchers, [&](const Launcher& one) { return has_word(one.names, name); });
 }
 
@@ -125,7 +121,7 @@ const Launcher* launcher_at(const std::string& word) {
   const std::string path = find_in_path(word);
   for (const std::string& name : {core::base_name(word), core::base_name(fs::canonical(path, error).string())})
     for (const Launcher& one : kLaunchers)
-      if (has_word(one.names, name) && !has_word(profiles::kSharedNames, name)) return &one;
+      if (has_word(one.names, name) && !has_word(kSharedNames, name)) return &one;
   for (const std::string& needed : needed_libraries(path))
     for (const Launcher& one : kLaunchers)
       if (has_word(one.libraries, needed.substr(0, needed.find('.')))) return &one;
@@ -160,7 +156,7 @@ Beginning beginning_of(const Words& words) {
   for (std::size_t i = 0; i < words.size() && !words[i].starts_with("PATH="); ++i) {
     const bool runs = !find_in_path(words[i]).empty();
     if (is_launcher(words[i]) && (runs || i == 0)) return {Is::launcher, i};
-    if (runs ? has_word(profiles::kStarters, core::base_name(words[i])) : i > 0) continue;
+    if (runs ? has_word(kStarters, core::base_name(words[i])) : i > 0) continue;
     return {needs_of(words[i]).mpi.empty() ? Is::other : Is::program, i};
   }
   return {};
@@ -210,7 +206,7 @@ std::size_t behind_options(const Words& words, std::size_t at, const Launcher& l
 }
 
 std::string find_launcher(std::string_view mpi) {
-  const Launcher* wanted = profiles::launcher_of(mpi);
+  const Launcher* wanted = launcher_of(mpi);
   std::string name;
   for (std::istringstream names(std::string(wanted ? wanted->names : "")); names >> name;)
     if (!find_in_path(name).empty() && launcher_at(name) == wanted) return name;
@@ -218,7 +214,7 @@ std::string find_launcher(std::string_view mpi) {
 }
 
 std::string title(std::string_view mpi) {
-  const Launcher* launcher = profiles::launcher_of(mpi);
+  const Launcher* launcher = launcher_of(mpi);
   return std::string(launcher ? launcher->title : mpi);
 }
 
@@ -230,7 +226,7 @@ std::string family_library(std::string_view mpi) {
 void check_family(const std::string& verb, std::string_view mpi) {
   if (mpi.empty() || !family_library(mpi).empty()) return;
   throw BadUsage(verb + ": --mpi " + std::string(mpi) + ": this installation of latecomer has no library for " +
-                 (mpi == profiles::kAbi.name ? std::string(profiles::kAbi.title) : title(mpi)));
+                 (mpi == kAbi.name ? std::string(kAbi.title) : title(mpi)));
 }
 
 bool is_launcher_option(const std::string& word) {
@@ -270,12 +266,12 @@ Launch plan_launch(const std::string& verb, Words command, const std::string& wa
   if (wanted.empty()) found = beginning_of(command);
   else command.insert(command.begin(), wanted);
   if (found.is == Is::options || found.is == Is::program) {
-    const std::string_view needed = profiles::launcher_of(mpi) ? mpi : needs_of(program_of_mpi(command)).mpi;
+    const std::string_view needed = launcher_of(mpi) ? mpi : needs_of(program_of_mpi(command)).mpi;
     std::string name = find_launcher(needed);
     for (const Launcher& one : kLaunchers)
       if (name.empty() && needed.empty()) name = find_launcher(one.mpi);
     if (name.empty()) {
-      const Launcher* expected = profiles::launcher_of(needed.empty() ? kLaunchers[0].mpi : needed);
+      const Launcher* expected = launcher_of(needed.empty() ? kLaunchers[0].mpi : needed);
       throw BadUsage(verb + ": no launcher of " + std::string(expected->title) + " in PATH: expected one of " +
                      std::string(expected->names));
     }
@@ -285,7 +281,7 @@ Launch plan_launch(const std::string& verb, Words command, const std::string& wa
     throw BadUsage(verb + ": launcher '" + command[found.at] + "' not found");
   }
   if (found.is != Is::other) out.launcher = launcher_at(command[found.at]);
-  if (found.is == Is::launcher && !out.launcher) out.launcher = profiles::launcher_of(mpi);
+  if (found.is == Is::launcher && !out.launcher) out.launcher = launcher_of(mpi);
   out.options = std::min(command.size(), found.at + 1);
   out.words = std::move(command);
   if (!out.launcher) {
@@ -303,7 +299,7 @@ Launch plan_launch(const std::string& verb, Words command, const std::string& wa
                    "); its launcher " +
                    (right.empty() ? "is not in PATH"
                                   : "is " + right + ": write latecomer " + verb + " -- " + right +
-                                        in_common_words(out, *profiles::launcher_of(needs.mpi))));
+                                        in_common_words(out, *launcher_of(needs.mpi))));
   }
   return out;
 }

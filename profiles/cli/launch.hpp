@@ -40,7 +40,7 @@ std::string family_library(std::string_view mpi);
 struct Launch {
   std::vector<std::string> words;
   /// nullptr: not known. The words may start any launcher, or the program itself.
-  const profiles::Launcher* launcher = nullptr;
+  const Launcher* launcher = nullptr;
   std::size_t options = 0;  ///< of the launcher begin at this word
   std::string program;      ///< "" if the launcher gets none
 };
@@ -58,8 +58,8 @@ void check_family(const std::string& verb, std::string_view mpi);
 int ranks_in(const Launch& launch);
 
 /// Where the words behind the launcher's option at `at` and its values begin, and behind all options from `at` on.
-std::size_t behind_option(const std::vector<std::string>& words, std::size_t at, const profiles::Launcher& launcher);
-std::size_t behind_options(const std::vector<std::string>& words, std::size_t at, const profiles::Launcher& launcher);
+std::size_t behind_option(const std::vector<std::string>& words, std::size_t at, const Launcher& launcher);
+std::size_t behind_options(const std::vector<std::string>& words, std::size_t at, const Launcher& launcher);
 
 /// Hands LD_PRELOAD and the LATECOMER_* variables to the ranks, and keeps the libraries that the user preloads. A
 /// launcher that is known gets options: it runs without the preload, as do its helpers. Any other command gets the

@@ -53,9 +53,9 @@ std::uint64_t nanoseconds_now() {
 constexpr std::size_t kMostBytes = 16 << 20;  // ten times the largest copy
 
 void read_one(const std::string& path, std::vector<LiveRank>& out) {
-  const auto text = profiles::read_placed_file(path, geteuid(), kMostBytes);
+  const auto text = read_placed_file(path, geteuid(), kMostBytes);
   if (!text) return;
-  const auto read = profiles::parse_json(*text);
+  const auto read = parse_json(*text);
   if (!read) return;
   const Json& copy = *read;
   if (!copy.is_object() || copy.value("format", "") != kFormat || copy.value("version", 0) != kVersion) return;
@@ -75,7 +75,7 @@ void read_one(const std::string& path, std::vector<LiveRank>& out) {
     one.state = letter("state");
     one.alive = letter("alive");
     one.copy_age_s = std::max(0.0, age);
-    if (one.op < 0 || !profiles::is_rank_of(one.rank, one.ranks) || one.copy == 0) return;
+    if (one.op < 0 || !is_rank_of(one.rank, one.ranks) || one.copy == 0) return;
   }
   if (ranks.empty()) return;
   for (const Json& frame : copy.at("frames"))
@@ -111,7 +111,7 @@ core::Result<bool> write_live_copy(const std::string& path, const std::vector<Li
                      {"time_s", 1e-9 * static_cast<double>(nanoseconds_now())},
                      {"ranks", rows},
                      {"frames", frames}};
-  return profiles::write_file(path, profiles::json_text(copy));
+  return write_file(path, json_text(copy));
 }
 
 std::vector<LiveRank> read_live_copies(const std::string& folder, bool last_states) {
@@ -119,7 +119,7 @@ std::vector<LiveRank> read_live_copies(const std::string& folder, bool last_stat
   std::error_code error;
   for (const auto& file : std::filesystem::directory_iterator(folder, error))
     if (const std::string name = file.path().filename().string();
-        profiles::is_live_copy_name(name) || (last_states && profiles::is_last_state_name(name)))
+        is_live_copy_name(name) || (last_states && is_last_state_name(name)))
       try {
         read_one(file.path().string(), out);
       } catch (const Json::exception&) {

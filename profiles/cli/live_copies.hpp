@@ -15,7 +15,7 @@ namespace latecomer::profiles::cli {
 core::Result<bool> write_live_copy(const std::string& path, const std::vector<LiveRank>& ranks);
 
 /// The ranks of all copies in the folder. Copies that cannot be read are left out. `last_states`: also those of
-/// profiles::last_state_name().
+/// last_state_name().
 std::vector<LiveRank> read_live_copies(const std::string& folder, bool last_states = false);
 
 /// Derived: a rank takes 300 bytes, so a copy takes 1.5 MB at most. A host has a few hundred ranks.

@@ -33,25 +33,25 @@ std::int64_t monotonic_ns() {
 
 template <typename Use>
 void for_each_file(Use use) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(profiles::kLiveFolder), closedir);
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(kLiveFolder), closedir);
   if (!folder) return;
   while (const dirent* entry = readdir(folder.get()))
-    if (std::string name = entry->d_name; name.starts_with(profiles::kLivePrefix)) use(name);
+    if (std::string name = entry->d_name; name.starts_with(kLivePrefix)) use(name);
 }
 
 /// The state in one file; rank -1 if it is no file of latecomer.
 LiveRank read_file(const std::string& name) {
   LiveRank out;
-  const std::string path = std::string(profiles::kLiveFolder) + "/" + name;
-  const auto bytes = profiles::read_placed_file(path, geteuid(), sizeof(profiles::LiveFile));
-  if (!bytes || bytes->size() != sizeof(profiles::LiveFile)) return out;
+  const std::string path = std::string(kLiveFolder) + "/" + name;
+  const auto bytes = read_placed_file(path, geteuid(), sizeof(LiveFile));
+  if (!bytes || bytes->size() != sizeof(LiveFile)) return out;
   // A copy: the owner of the file may cut it at any time, which ends a process that has mapped it.
-  const auto copy = std::make_unique<profiles::LiveFile>();
+  const auto copy = std::make_unique<LiveFile>();
   std::memcpy(static_cast<void*>(copy.get()), bytes->data(), bytes->size());
-  const profiles::LiveFile& file = *copy;
-  if (std::memcmp(file.magic, profiles::kLiveMagic, sizeof file.magic) == 0 &&
-      file.version == profiles::LiveFile::kVersion && profiles::is_rank_of(file.rank, file.ranks)) {
-    const profiles::LiveLine& line = file.line;
+  const LiveFile& file = *copy;
+  if (std::memcmp(file.magic, kLiveMagic, sizeof file.magic) == 0 && file.version == LiveFile::kVersion &&
+      is_rank_of(file.rank, file.ranks)) {
+    const LiveLine& line = file.line;
     const auto text = [](const char* from, std::size_t size) { return std::string(from, strnlen(from, size)); };
     out.host = text(file.host, sizeof file.host);
     out.output = text(file.output, sizeof file.output);
@@ -70,15 +70,15 @@ LiveRank read_file(const std::string& name) {
     out.root = line.root;
     out.comm_size = line.comm_size;
     out.op = line.op;
-    const profiles::Life life = profiles::life_of(file.process);
-    out.state = life == profiles::Life::ended     ? 'X'
-                : life == profiles::Life::unknown ? '?'  // in another container
-                                                  : profiles::process_state(file.process.pid).state;
+    const Life life = life_of(file.process);
+    out.state = life == Life::ended     ? 'X'
+                : life == Life::unknown ? '?'  // in another container
+                                        : process_state(file.process.pid).state;
     if (out.state != 'X') {
       out.alive = out.state;
       out.looked = monotonic_ns();
     }
-    const int frames = std::min(file.frames.load(std::memory_order_acquire), profiles::LiveFile::kFrames);
+    const int frames = std::min(file.frames.load(std::memory_order_acquire), LiveFile::kFrames);
     for (int i = 0; i < frames; ++i)
       out.frames.emplace_back(file.frame[i].site, live_frame(text(file.frame[i].module, sizeof file.frame[i].module),
                                                              file.frame[i].offset));
@@ -86,9 +86,7 @@ LiveRank read_file(const std::string& name) {
   return out;
 }
 
-void sort_by_rank(std::vector<LiveRank>& ranks) {
-  std::stable_sort(ranks.begin(), ranks.end(), [](const LiveRank& a, const LiveRank& b) { return a.rank < b.rank; });
-}
+void sort_by_rank(std::vector<LiveRank>& ranks) { std::ranges::stable_sort(ranks, {}, &LiveRank::rank); }
 
 }  // namespace
 
@@ -140,7 +138,7 @@ std::vector<LiveRank> live_ranks(const std::string& output) {
   std::vector<LiveRank> out = live_ranks_here();
   std::erase_if(out, [&](const LiveRank& one) { return one.output != output; });
   // Containers may share this host's memory and have files of one name. Take one job: one that lives, the youngest.
-  const auto chosen = std::max_element(out.begin(), out.end(), [](const LiveRank& a, const LiveRank& b) {
+  const auto chosen = std::ranges::max_element(out, [](const LiveRank& a, const LiveRank& b) {
     return std::pair(a.state != 'X', a.started) < std::pair(b.state != 'X', b.started);
   });
   if (chosen != out.end()) std::erase_if(out, [job = chosen->job](const LiveRank& one) { return one.job != job; });
@@ -148,7 +146,7 @@ std::vector<LiveRank> live_ranks(const std::string& output) {
   if (copies.empty()) return out;
   // Copies may be left from an earlier job of that name.
   const std::uint64_t job =
-      !out.empty() ? out.front().job : std::min_element(copies.begin(), copies.end(), [](const auto& a, const auto& b) {
+      !out.empty() ? out.front().job : std::ranges::min_element(copies, [](const auto& a, const auto& b) {
                                          return a.copy_age_s < b.copy_age_s;
                                        })->job;
   const auto here = static_cast<std::ptrdiff_t>(out.size());
@@ -165,9 +163,8 @@ std::vector<LiveRank> live_ranks(const std::string& output) {
 namespace {
 
 const LiveRank* found_in(const std::vector<LiveRank>& before, const LiveRank& one) {
-  const auto at = std::find_if(before.begin(), before.end(), [&](const LiveRank& b) {
-    return b.same_process(one) && (b.copy == 0) == (one.copy == 0);
-  });
+  const auto at = std::ranges::find_if(
+      before, [&](const LiveRank& b) { return b.same_process(one) && (b.copy == 0) == (one.copy == 0); });
   return at == before.end() ? nullptr : &*at;
 }
 
@@ -196,7 +193,7 @@ std::vector<LiveRank> live_ranks_twice(const std::string& output, double seconds
   std::vector<LiveRank> out = live_ranks(output);
   const auto until = std::chrono::steady_clock::now() + kForCopies;
   const auto old = [&](const LiveRank& one) { return same_copy(found_in(before, one), one); };
-  while (std::any_of(out.begin(), out.end(), old) && std::chrono::steady_clock::now() < until) {
+  while (std::ranges::any_of(out, old) && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(kBetween);
     out = live_ranks(output);
   }
@@ -212,7 +209,7 @@ std::string live_job(const std::string& named) {
   }
   std::vector<std::string> jobs;
   for (const LiveRank& one : live_ranks_here())
-    if (std::find(jobs.begin(), jobs.end(), one.output) == jobs.end()) jobs.push_back(one.output);
+    if (std::ranges::find(jobs, one.output) == jobs.end()) jobs.push_back(one.output);
   if (jobs.empty()) throw BadUsage("no job under latecomer is visible on this host");
   std::string list;
   for (const std::string& job : jobs) list += "\n  " + job;

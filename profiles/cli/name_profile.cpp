@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kLongest{10};
 constexpr std::uintmax_t kLargest = 500'000'000;
 
 /// The work of the child. Writes nothing if no frame has changed.
-void write_named(const std::string& path, const profiles::Sink& sink) {
+void write_named(const std::string& path, const Sink& sink) {
   unsetenv("DEBUGINFOD_URLS");  // a server may take minutes: the report may ask it
   WholeProfile whole(path);
   if (resolve_names(whole.profile, Progress::Patience{})) whole.write(sink);
@@ -39,10 +39,10 @@ void name_profile(const std::string& path, bool quiet) {
   };
   try {
     if (std::filesystem::file_size(path) > kLargest) return say("it is larger than 500 MB");
-    Helper child([&](const profiles::Sink& sink) { write_named(path, sink); }, kLongest);
+    Helper child([&](const Sink& sink) { write_named(path, sink); }, kLongest);
     std::string_view text = child.next();
     if (text.empty()) return;
-    const auto written = profiles::write_profile_file(path, true, [&](const profiles::Sink& sink) {
+    const auto written = write_profile_file(path, true, [&](const Sink& sink) {
       for (; !text.empty(); text = child.next()) sink(text);
     });
     if (!written) say(written.error());

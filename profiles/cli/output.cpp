@@ -69,11 +69,11 @@ Output::Output(std::string form) {
     if (const char* value = std::getenv(name); value && *value) job_ = value;
   form = fs::absolute(form).lexically_normal().string();
   while (form.size() > 1 && form.ends_with('/')) form.pop_back();
-  const std::string user = profiles::user_name();
-  for_ranks_ = profiles::fill_name(form, {job_, user, "%h", "%p", "%%"});
-  pattern_ = profiles::fill_name(escaped(form, kGlob), {escaped(job_, kGlob), escaped(user, kGlob), "*", "*"});
-  here_ = profiles::fill_name(form, {job_, user, "", ""});
-  if (here_ != profiles::fill_name(form, {job_, user, "h", "p"})) here_.clear();
+  const std::string user = user_name();
+  for_ranks_ = fill_name(form, {job_, user, "%h", "%p", "%%"});
+  pattern_ = fill_name(escaped(form, kGlob), {escaped(job_, kGlob), escaped(user, kGlob), "*", "*"});
+  here_ = fill_name(form, {job_, user, "", ""});
+  if (here_ != fill_name(form, {job_, user, "h", "p"})) here_.clear();
   form_ = form;
   std::random_device random;
   key_ = (static_cast<std::uint64_t>(random()) << 32 | random()) | 1;
@@ -81,15 +81,15 @@ Output::Output(std::string form) {
 
 Output::~Output() {
   const bool left_something = !aside_.empty() && (!written().empty() || !left().empty());
-  if (claimed_) profiles::leave_snapshot_folder(here_ + ".parts", key_);
+  if (claimed_) leave_snapshot_folder(here_ + ".parts", key_);
   if (aside_.empty()) return;
-  if (left_something) profiles::discard_ended(aside_, true);
+  if (left_something) discard_ended(aside_, true);
   else if (!fs::exists(fs::symlink_status(here_ + ".parts"))) std::rename(aside_.c_str(), (here_ + ".parts").c_str());
 }
 
 void Output::claim(bool overwrite, bool strict, bool quiet) {
   std::string problem;
-  profiles::make_folders(form_, here_.empty() ? for_ranks_.substr(0, for_ranks_.find('%')) : here_);
+  make_folders(form_, here_.empty() ? for_ranks_.substr(0, for_ranks_.find('%')) : here_);
   if (here_.empty()) {
     const fs::path folder = fs::path(for_ranks_).parent_path();
     if (folder.string().find('%') == std::string::npos && access(folder.c_str(), W_OK | X_OK) != 0)
@@ -98,9 +98,8 @@ void Output::claim(bool overwrite, bool strict, bool quiet) {
     const std::string wanted = here_;
     char host[256] = "localhost";
     gethostname(host, sizeof host - 1);
-    if (overwrite) aside_ = profiles::set_aside(wanted + ".parts");
-    const auto claimed =
-        profiles::claim_output(wanted, {key_, job_, now_text(), host}, profiles::kRunClaim, overwrite, false);
+    if (overwrite) aside_ = set_aside(wanted + ".parts");
+    const auto claimed = claim_output(wanted, {key_, job_, now_text(), host}, kRunClaim, overwrite, false);
     claimed_ = static_cast<bool>(claimed);
     if (!claimed) problem = claimed.error();
     else if (!claimed->passed_over.empty() && !quiet)
@@ -136,14 +135,14 @@ std::string Output::written() const {
 
 std::string Output::left() const {
   for (const std::string& path : found(".parts"))
-    if (const auto state = profiles::folder_state(path); state.observed() && state.of(key_))
+    if (const auto state = folder_state(path); state.observed() && state.of(key_))
       return path.substr(0, path.size() - 6);
   return "";
 }
 
 bool Output::began() const {
   return std::ranges::any_of(found(".parts"), [&](const std::string& path) {
-    return fs::exists(path + "/" + profiles::kJobClaim) && profiles::folder_state(path).of(key_);
+    return fs::exists(path + "/" + kJobClaim) && folder_state(path).of(key_);
   });
 }
 

@@ -10,6 +10,7 @@
 #include "core/base/text.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
+#include "profiles/cli/common.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {
@@ -71,7 +72,7 @@ template <typename Of>
 std::vector<std::string> distinct(const Table& t, Of of) {
   std::vector<std::string> out;
   for (const Cell& c : t.cells)
-    if (std::find(out.begin(), out.end(), of(c)) == out.end()) out.push_back(of(c));
+    if (std::ranges::find(out, of(c)) == out.end()) out.push_back(of(c));
   return out;
 }
 
@@ -88,8 +89,8 @@ void print_table(const Table& t) {
     for (const char* line : {"printed", "ours", "ratio"}) {
       std::printf("%-*s  %-7s", static_cast<int>(first), *line == 'p' ? r.c_str() : "", line);
       for (const auto& column : columns) {
-        const auto cell = std::find_if(t.cells.begin(), t.cells.end(),
-                                       [&](const Cell& c) { return c.row == r && c.column == column; });
+        const auto cell =
+            std::ranges::find_if(t.cells, [&](const Cell& c) { return c.row == r && c.column == column; });
         std::string text;
         if (cell != t.cells.end())
           text = *line == 'p' ? cell->printed : *line == 'o' ? ours_of(t, *cell) : ratio_of(*cell);
@@ -105,11 +106,10 @@ int papers(const PapersOptions& o) {
   std::vector<std::string_view> known;
   for (const Paper& p : profiles::papers::all()) {
     known.push_back(p.number);
-    if (o.numbers.empty() || std::find(o.numbers.begin(), o.numbers.end(), p.number) != o.numbers.end())
-      chosen.push_back(&p);
+    if (o.numbers.empty() || std::ranges::find(o.numbers, p.number) != o.numbers.end()) chosen.push_back(&p);
   }
   for (const std::string& number : o.numbers)
-    if (std::find(known.begin(), known.end(), number) == known.end())
+    if (std::ranges::find(known, number) == known.end())
       throw BadUsage("papers: unknown paper '" + number + "'; expected 000 to 004" + core::suggestion(number, known));
   if (o.tsv) std::printf("paper\ttable\trow\tcolumn\tprinted\tours\tratio\tnote\n");
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
@@ -124,7 +124,7 @@ int papers(const PapersOptions& o) {
     }
     std::fflush(stdout);
   }
-  if (o.json) std::printf("%s\n", profiles::json_text(all, 2).c_str());
+  if (o.json) print_answer(all);
   return 0;
 }
 

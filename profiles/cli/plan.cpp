@@ -64,7 +64,7 @@ int clairvoyant(const ClairvoyantOptions& o) {
   if (o.json) {
     nlohmann::ordered_json out{{"messages", nlohmann::ordered_json::array()}, {"generation_ns", spent}};
     for (const Message& m : messages) out["messages"].push_back({m.round, m.src, m.dst, m.segment});
-    std::printf("%s\n", profiles::json_text(out).c_str());
+    print_answer(out, -1);
   } else if (o.time) {
     std::printf("%s: %lld messages in %s\n", o.generator.c_str(), static_cast<long long>(count),
                 human_time(static_cast<double>(spent)).c_str());
@@ -103,7 +103,7 @@ void refuse_extras(const CLI::App& command) {
 
 /// Throws if the value of an option is none of the valid ones.
 void check_word(const std::string& option, const std::string& value, std::span<const std::string_view> valid) {
-  if (std::find(valid.begin(), valid.end(), value) == valid.end())
+  if (std::ranges::find(valid, value) == valid.end())
     throw BadUsage(option + ": unknown value '" + value + "'" + core::suggestion(value, valid));
 }
 
@@ -163,7 +163,7 @@ int tree(const TreeArguments& o, const CLI::App& command) {
     out["children"] = found->children;
     out["generation_ns"] = spent;
     if (o.list_sizes) out["sizes"] = problem.sizes;
-    std::printf("%s\n", profiles::json_text(out).c_str());
+    print_answer(out, -1);
     return 0;
   }
   std::printf("time %.15g\nroot %d\n", found->cost, found->root);

@@ -12,8 +12,6 @@
 namespace latecomer::profiles::cli {
 namespace {
 
-using profiles::has_word;
-using profiles::Launcher;
 using Words = std::vector<std::string>;
 
 const std::string kPreload = "LD_PRELOAD";

@@ -97,17 +97,17 @@ std::string without_snapshots(const std::vector<LiveRank>& ranks, const std::str
       {"last_state", Json::parse(last_state)},
       {"plans", Json::array()},
       {"warnings", {"recovered: the job ended before its first snapshot, so this profile has no calls"}}};
-  return profiles::json_text(profile, 1) + "\n";
+  return json_text(profile, 1) + "\n";
 }
 
 int recover(const RecoverOptions& o) {
-  std::vector<profiles::Contribution> parts;
+  std::vector<Contribution> parts;
   std::vector<std::string> folders;
   std::string output = o.output, problem;
   for (const std::string& place : o.places) {
     std::string directory = snapshots_of(place);
     while (directory.size() > 1 && directory.ends_with('/')) directory.pop_back();
-    auto read = profiles::read_spool(directory);
+    auto read = read_spool(directory);
     if (!read) problem = read.error();
     else {
       for (const std::string& one : read->problems) std::cerr << "latecomer: " << one << "\n";
@@ -118,14 +118,14 @@ int recover(const RecoverOptions& o) {
     folders.push_back(std::move(directory));
   }
   const std::size_t found = parts.size();
-  const auto first = std::ranges::min_element(parts, {}, &profiles::Contribution::rank);
+  const auto first = std::ranges::min_element(parts, {}, &Contribution::rank);
   const std::vector<LiveRank> last = last_ranks(folders, found > 0 ? first->job_key : 0);
   if (!problem.empty() && (found > 0 || last.empty())) throw BadUsage("recover: " + problem);
   const int ranks = found > 0 ? first->job.ranks : last.front().ranks;
   std::string ends;
-  if (!std::ranges::all_of(parts, &profiles::Contribution::finished)) {
+  if (!std::ranges::all_of(parts, &Contribution::finished)) {
     const auto [least, most] =
-        std::ranges::minmax_element(parts, {}, [](const profiles::Contribution& part) { return part.job.wall_time_s; });
+        std::ranges::minmax_element(parts, {}, [](const Contribution& part) { return part.job.wall_time_s; });
     const std::string from = human_time(1e9 * least->job.wall_time_s), to = human_time(1e9 * most->job.wall_time_s);
     ends = ", snapshots end after " + (from == to ? to : from + " to " + to);
   }
@@ -133,18 +133,18 @@ int recover(const RecoverOptions& o) {
   state.ranks = last;
   for (const LiveRank& one : last)
     for (const auto& [site, frame] : one.frames) state.places.try_emplace(site, frame);
-  const std::string last_state = last.empty() ? "" : profiles::json_text(last_state_json(state), 1);
+  const std::string last_state = last.empty() ? "" : json_text(last_state_json(state), 1);
   // A profile of the same job may be there: of an earlier recovery, or of snapshots from other hosts.
   const AnswerFile file("recover", output, kProfileFile, o.force,
                         found > 0 ? "\"" + first->job.start + "\"" : core::hexadecimal(last.front().job).substr(2));
-  file.write([&](const profiles::Sink& sink) {
-    if (!o.redact && found > 0) return profiles::write_profile(parts, sink, nullptr, nullptr, last_state);
+  file.write([&](const Sink& sink) {
+    if (!o.redact && found > 0) return write_profile(parts, sink, nullptr, nullptr, last_state);
     const std::string text =
-        found > 0 ? profiles::write_profile(std::move(parts), last_state) : without_snapshots(last, last_state);
+        found > 0 ? write_profile(std::move(parts), last_state) : without_snapshots(last, last_state);
     if (!o.redact) return sink(text);
     WholeProfile whole(output, text);
     resolve_names(whole.profile, Progress::Patience{});
-    profiles::redact(whole.profile);
+    redact(whole.profile);
     whole.write(sink);
   });
   if (!file.to_stdout() && !o.redact) name_profile(output);

@@ -32,7 +32,7 @@ struct RelayOptions {
 std::vector<LiveRank> ranks_of(const std::string& output) {
   std::vector<LiveRank> out = live_ranks_here();
   std::erase_if(out, [&](const LiveRank& r) { return r.output != output; });
-  const auto alive = std::find_if(out.begin(), out.end(), [](const LiveRank& r) { return r.state != 'X'; });
+  const auto alive = std::ranges::find_if(out, [](const LiveRank& r) { return r.state != 'X'; });
   if (alive != out.end()) std::erase_if(out, [job = alive->job](const LiveRank& r) { return r.job != job; });
   return out;
 }
@@ -70,8 +70,8 @@ class EndOnSignal {
   void copy_is(const std::string& folder, const std::string& host) const {
     not_during([&] {
       folder_ = folder;
-      copy_ = folder + "/" + profiles::live_copy_name(host);
-      kept_ = folder + "/" + profiles::last_state_name(host);
+      copy_ = folder + "/" + live_copy_name(host);
+      kept_ = folder + "/" + last_state_name(host);
     });
   }
   const std::string& copy() const { return copy_; }
@@ -92,7 +92,7 @@ int relay(const RelayOptions& o) {
     nanosleep(&time, nullptr);
   };
   std::vector<LiveRank> ranks = ranks_of(output);
-  const auto lives = [&] { return std::any_of(ranks.begin(), ranks.end(), [](auto& r) { return r.state != 'X'; }); };
+  const auto lives = [&] { return std::ranges::any_of(ranks, [](auto& r) { return r.state != 'X'; }); };
   for (double waited = 0; !lives(); waited += kBetweenTries, ranks = ranks_of(output)) {
     if (waited >= o.wait)
       throw BadUsage("relay: no process of '" + output + "' lives on this host, or the policy key `live` is false");
@@ -104,7 +104,7 @@ int relay(const RelayOptions& o) {
   std::string problem;
   for (bool opened = false;;) {
     if (!opened) {
-      const auto checked = profiles::open_snapshot_folder(folder, {ranks.front().job, "", "", ranks.front().host});
+      const auto checked = open_snapshot_folder(folder, {ranks.front().job, "", "", ranks.front().host});
       if (!checked) throw BadUsage("relay: " + checked.error());
       close(*checked);
       opened = true;

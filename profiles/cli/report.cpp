@@ -17,7 +17,6 @@
 #include "profiles/format/last_state.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/reader.hpp"
-#include "profiles/format/redact.hpp"
 #include "profiles/record/waiting.hpp"
 #include "profiles/render/communicator_table.hpp"
 #include "profiles/render/hang.hpp"
@@ -57,7 +56,7 @@ constexpr SortKey kSortKeys[] = {
 
 void bars(const char* title, const analysis::HistogramFigures& histogram) {
   const std::vector<double>&counts = histogram.counts, &edges = histogram.edges;
-  const double most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
+  const double most = counts.empty() ? 0 : *std::ranges::max_element(counts);
   if (most == 0) return;
   const auto median = histogram.bounds(0.5);
   std::printf("    %s: mean %s, median %s to %s, 90%% below %s, max %s\n", title, human_time(histogram.mean).c_str(),
@@ -91,8 +90,7 @@ void print_callers(const Site& site, const std::vector<analysis::CallerNode>& ca
 }
 
 void print_arrivals(const Site& site) {
-  if (const auto op = core::find_collective(site.op))
-    std::printf("    %s\n", std::string(profiles::waiting_text(*op)).c_str());
+  if (const auto op = core::find_collective(site.op)) std::printf("    %s\n", std::string(waiting_text(*op)).c_str());
   bars("first to last arrival", site.first_to_last);
   std::printf("    comes last: %s\n", site.last_ranks(4).c_str());
   const auto latest = site.latest(4);
@@ -167,24 +165,15 @@ void print_site(const Site& site) {
   print_ways(site);
 }
 
-/// Puts the names, and the callers' shares of the waiting, into the profile that --json prints.
-void name_and_share(WholeProfile& whole, const Profile& profile) {
-  for (const Site& named : profile.sites) {
-    Json& site = whole.profile["sites"][named.index];
-    for (std::size_t i = 0; i < named.frames.size(); ++i) site["frames"][i] = frame_json(named.frames[i]);
-    for (std::size_t i = 0; i < named.callers.size(); ++i) {
-      Json& caller = site["callers"][i];
-      const analysis::CallerFigures& from = named.callers[i];
-      for (std::size_t k = 0; k < from.frames.size(); ++k) caller["frames"][k] = frame_json(from.frames[k]);
-      caller["share"] = profiles::Share::of(from.waited, named.waited).value();
-    }
-  }
-  whole.profile["warnings"] = profile.warnings;
-}
-
+/// The profile in the order of the report, with the shares of callers and the figures of the report.
 void print_json(WholeProfile& whole, const Profile& profile) {
   Json sites = Json::array();
-  for (const Site& s : profile.sites) sites.push_back(std::move(whole.profile["sites"][s.index]));
+  for (const Site& s : profile.sites) {
+    Json& site = whole.profile["sites"][s.index];
+    for (std::size_t i = 0; i < s.callers.size(); ++i)
+      site["callers"][i]["share"] = Share::of(s.callers[i].waited, s.waited).value();
+    sites.push_back(std::move(site));
+  }
   whole.profile["sites"] = std::move(sites);
   if (!profile.last_state.ranks.empty()) {
     Json state = last_state_json(profile.last_state);
@@ -201,7 +190,7 @@ void print_json(WholeProfile& whole, const Profile& profile) {
 }
 
 /// A number from 0 to 1; -1 stands for unknown, as for the size of a payload.
-std::string tsv_share(profiles::Share share) {
+std::string tsv_share(Share share) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6f", share.known() ? share.value() : -1);
   return text;
@@ -213,36 +202,30 @@ void print_tsv(const Profile& profile) {
   for (const Site& s : profile.sites)
     std::printf("%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\t%.0f\t%s\n", s.op.c_str(), s.comm_size, s.calls,
                 s.bytes.value_or(-1), s.imbalance, s.elapsed.mean, s.after_last, s.last_ranks(3).c_str(),
-                s.place().c_str(), s.waited, tsv_share(profiles::Share::of(s.waited, profile.job.rank_time())).c_str());
+                s.place().c_str(), s.waited, tsv_share(Share::of(s.waited, profile.job.rank_time())).c_str());
 }
 
 /// The verdict, the job and its set-up.
 void print_head(const Profile& profile, bool all) {
   const std::vector<std::string> sentences = verdict(profile);
-  for (const std::string& sentence : sentences) std::printf("%s", paragraph(sentence, kLineWidth).c_str());
+  for (const std::string& sentence : sentences) print_paragraph(sentence);
   const analysis::ProfileJob& job = profile.job;
   std::printf("%s%s\n%d ranks on %zu host%s, %.1f s, %s, mode %s\n", sentences.empty() ? "" : "\n",
               (all ? job.command_line : cut(job.command_line, kLineWidth)).c_str(), job.ranks, job.hosts,
               job.hosts == 1 ? "" : "s", job.wall / 1e9, job.mpi_library.c_str(), job.mode.c_str());
   if (job.unfinished > 0)
-    std::printf("%s", paragraph("The job had not ended: the snapshots end after " + reach_text(job) +
-                                    ", and counts and sums are at least those shown.",
-                                kLineWidth)
-                          .c_str());
+    print_paragraph("The job had not ended: the snapshots end after " + reach_text(job) +
+                    ", and counts and sums are at least those shown.");
   if (!job.history.file.empty())
-    std::printf("%s", paragraph("history " + shown_path(job.history.file) +
-                                    (job.history.why_not.empty()
-                                         ? ": its winners served " +
-                                               core::grouped(static_cast<std::int64_t>(job.history.calls)) +
-                                               " calls, from the first on; the decisions of the sites name them"
-                                         : ": not used, " + job.history.why_not),
-                                kLineWidth)
-                          .c_str());
+    print_paragraph("history " + shown_path(job.history.file) +
+                    (job.history.why_not.empty()
+                         ? ": its winners served " + core::grouped(static_cast<std::int64_t>(job.history.calls)) +
+                               " calls, from the first on; the decisions of the sites name them"
+                         : ": not used, " + job.history.why_not));
   if (all)
     for (const std::string& sentence : set_up(profile))
-      if (std::ranges::find(sentences, sentence) == sentences.end())
-        std::printf("%s", paragraph("set-up: " + sentence, kLineWidth).c_str());
-  if (all && profile.network) std::printf("%s", paragraph(network_sentence(profile), kLineWidth).c_str());
+      if (std::ranges::find(sentences, sentence) == sentences.end()) print_paragraph("set-up: " + sentence);
+  if (all && profile.network) print_paragraph(network_sentence(profile));
   std::printf("\n");
 }
 
@@ -292,17 +275,13 @@ int report(const ReportOptions& o) {
   if (!key) throw BadUsage("--sort: unknown key '" + o.sort + "'" + core::suggestion(o.sort, names));
   std::optional<AnswerFile> page;
   if (!o.html.empty()) page.emplace("--html", o.html, kPageFile, o.force);
-  std::unique_ptr<WholeProfile> whole;
-  if (o.json && !page) whole = std::make_unique<WholeProfile>(o.file);
-  Profile profile = load_profile(o.file, {.patience = o.patience,
-                                          .names = true,
-                                          .redacted = o.redact,
-                                          .cells = page.has_value(),
-                                          .record = page.has_value()});
-  if (whole && o.redact) profiles::redact(whole->profile);
-  if (whole) name_and_share(*whole, profile);
-  std::stable_sort(profile.sites.begin(), profile.sites.end(),
-                   [&](const Site& a, const Site& b) { return key->value(a) > key->value(b); });
+  WholeProfile whole(o.file);
+  Profile profile = read_profile(whole, {.patience = o.patience,
+                                         .names = true,
+                                         .redacted = o.redact,
+                                         .cells = page.has_value(),
+                                         .record = page.has_value()});
+  std::ranges::stable_sort(profile.sites, [&](const Site& a, const Site& b) { return key->value(a) > key->value(b); });
   if (!o.site.empty()) {
     std::erase_if(profile.sites, [&](const Site& s) { return !site_matches(s.id, s.place(), o.site); });
     if (profile.sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
@@ -310,8 +289,8 @@ int report(const ReportOptions& o) {
   if (page) {
     page->write(html_report(profile));
     if (page->is_file()) std::printf("%s\n", o.html.c_str());
-  } else if (whole) {
-    print_json(*whole, profile);
+  } else if (o.json) {
+    print_json(whole, profile);
   } else if (o.tsv) {
     print_tsv(profile);
   } else if (o.all) {

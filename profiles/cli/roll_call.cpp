@@ -20,8 +20,6 @@
 
 namespace latecomer::profiles::cli {
 
-using profiles::send_roll_call_line;
-
 namespace {
 
 // Chosen: a rank answers a line at once, unless its host is stopped or crowded.
@@ -57,9 +55,9 @@ std::vector<std::string> list_own_addresses() {
 }  // namespace
 
 RollCall::RollCall() noexcept try {
-  unsetenv(profiles::RollCallOffer::kVariable);  // of a `latecomer run` around this one
-  profiles::Descriptor listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  profiles::Descriptor events(epoll_create1(EPOLL_CLOEXEC)), stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  unsetenv(RollCallOffer::kVariable);  // of a `latecomer run` around this one
+  Descriptor listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Descriptor events(epoll_create1(EPOLL_CLOEXEC)), stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   sockaddr_in here{};
   here.sin_family = AF_INET;
   socklen_t size = sizeof here;
@@ -78,7 +76,7 @@ RollCall::RollCall() noexcept try {
   listener_ = std::move(listener);
   events_ = std::move(events);
   stop_ = std::move(stop);
-  setenv(profiles::RollCallOffer::kVariable, offer_.text().c_str(), 1);
+  setenv(RollCallOffer::kVariable, offer_.text().c_str(), 1);
 } catch (...) {  // no memory: the ranks use the process manager alone
 }
 
@@ -99,7 +97,7 @@ void RollCall::start() noexcept try {
   }
   thread_ = std::thread([this] { serve_ranks(); });
 } catch (...) {
-  listener_ = profiles::Descriptor();  // the ranks are refused at once
+  listener_ = Descriptor();  // the ranks are refused at once
 }
 
 /// Without memory, all connections end before a verdict, and each rank observes alone.
@@ -108,7 +106,7 @@ void RollCall::serve_ranks() noexcept {
     answer_ranks();
   } catch (...) {
   }
-  listener_ = profiles::Descriptor();
+  listener_ = Descriptor();
   connections_.clear();
 }
 
@@ -128,11 +126,11 @@ void RollCall::answer_ranks() {
 
 void RollCall::accept_connections() {
   for (;;) {
-    profiles::Descriptor fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Descriptor fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd.get() < 0) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       // No descriptor is left for a rank, so there is no `yes`.
-      if (errno == EMFILE || errno == ENFILE) listener_ = profiles::Descriptor();
+      if (errno == EMFILE || errno == ENFILE) listener_ = Descriptor();
       return;
     }
     epoll_event wanted{};
@@ -209,7 +207,7 @@ void RollCall::end_incomplete(Job& job) {
     return &other.second != &job && !other.second.over && other.second.here < other.second.ranks.size() &&
            other.second.ranks.size() == job.ranks.size() && other.second.build == job.build;
   };
-  if (std::none_of(jobs_.begin(), jobs_.end(), parted)) return refuse_job(job, describe_missing(job));
+  if (std::ranges::none_of(jobs_, parted)) return refuse_job(job, describe_missing(job));
   for (auto& other : jobs_)
     if (parted(other)) refuse_job(other.second, "");
   refuse_job(

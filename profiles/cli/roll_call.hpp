@@ -31,8 +31,8 @@ class RollCall {
   using Clock = std::chrono::steady_clock;
   struct Connection {
     enum class State { greeted, here, asked, ready, answered };
-    profiles::Descriptor fd;
-    profiles::RollCallLines lines;
+    Descriptor fd;
+    RollCallLines lines;
     State state = State::greeted;
     Clock::time_point since = Clock::now();  ///< of `greeted` and `answered`
     std::string job;
@@ -58,8 +58,8 @@ class RollCall {
   void forget_old_connections();
   static std::string describe_missing(const Job& job);
 
-  profiles::RollCallOffer offer_;
-  profiles::Descriptor listener_, events_, stop_;
+  RollCallOffer offer_;
+  Descriptor listener_, events_, stop_;
   std::map<int, Connection> connections_;  ///< by descriptor
   std::map<std::string, Job> jobs_;
   std::thread thread_;

@@ -3,9 +3,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -28,8 +26,6 @@ namespace latecomer::profiles::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-using profiles::has_word;
 
 struct RunOptions {
   std::string policy, output, launcher, mpi, learn;
@@ -98,7 +94,7 @@ int run_program(const RunOptions& o) {
     setenv("LATECOMER_POLICY",
            (std::string("{\"version\": 1") + (o.record ? ", \"record\": \"arrivals\"" : "") +
             (o.automatic ? R"(, "mode": "apply", "network": "measure", "rules": [{"match": {}, "use": "auto"}])" : "") +
-            (o.learn.empty() ? "" : ", \"learn\": " + profiles::json_text(fs::absolute(o.learn).string())) + "}")
+            (o.learn.empty() ? "" : ", \"learn\": " + json_text(fs::absolute(o.learn).string())) + "}")
                .c_str(),
            1);
   if (o.verbose >= 0) setenv("LATECOMER_VERBOSE", std::to_string(o.verbose).c_str(), 1);

@@ -13,8 +13,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <initializer_list>
 #include <stdexcept>
 #include <vector>
 

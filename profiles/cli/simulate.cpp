@@ -14,7 +14,6 @@
 #include "core/model/bounds.hpp"
 #include "core/select/by_call.hpp"
 #include "core/select/native.hpp"
-#include "core/verify/verify.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/base/progress.hpp"
 #include "profiles/cli/commands.hpp"
@@ -42,8 +41,8 @@ std::vector<int> hosts_named(const std::string& placement, int ranks, int per_ho
   const int hosts = (ranks - 1) / per_host + 1;
   if (placement.starts_with("file:")) {
     for (const double host : numbers("--placement", placement)) out.push_back(static_cast<int>(host));
-    if (out.size() != static_cast<std::size_t>(ranks) || *std::min_element(out.begin(), out.end()) < 0 ||
-        *std::max_element(out.begin(), out.end()) >= ranks)
+    if (out.size() != static_cast<std::size_t>(ranks) || *std::ranges::min_element(out) < 0 ||
+        *std::ranges::max_element(out) >= ranks)
       throw BadUsage("--placement: expected " + std::to_string(ranks) + " numbers of hosts, from 0 to " +
                      std::to_string(ranks - 1) + ", one per rank, got " + std::to_string(out.size()));
     // Hosts are numbered in the order in which they appear.
@@ -109,7 +108,7 @@ int simulate(const SimulateOptions& o) {
     std::vector<core::Rank> order(static_cast<std::size_t>(o.ranks));
     std::iota(order.begin(), order.end(), 0);
     const auto host = [&](core::Rank r) { return parameters.hosts[static_cast<std::size_t>(r)]; };
-    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return host(a) < host(b); });
+    std::ranges::stable_sort(order, [&](auto a, auto b) { return host(a) < host(b); });
     std::vector<core::Nanoseconds> times;
     for (int i = 0; i < o.ranks; ++i) {
       const core::Rank r = order[static_cast<std::size_t>(i)];
@@ -162,7 +161,7 @@ int simulate(const SimulateOptions& o) {
     out["lower_bound_ns"] = bound.known ? nlohmann::ordered_json(bound.after_last) : nullptr;
     out["lower_bound_run_time_ns"] = bound.known ? nlohmann::ordered_json(bound.run_time) : nullptr;
     out["results"] = results;
-    std::printf("%s\n", profiles::json_text(out, 2).c_str());
+    print_answer(out);
   } else if (bound.known) {
     std::printf("%-20s %14s %14s %14s\n", "lower bound", human_time(static_cast<double>(bound.run_time)).c_str(), "",
                 human_time(static_cast<double>(bound.after_last)).c_str());

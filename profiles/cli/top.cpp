@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
@@ -59,8 +58,7 @@ std::string present_text(const LiveState& state) {
     if (r.copy != 0) copies[r.host] = r.copy_age_s;
   }
   std::vector<std::pair<std::string, std::vector<int>>> groups(places.begin(), places.end());
-  std::stable_sort(groups.begin(), groups.end(),
-                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+  std::ranges::stable_sort(groups, [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
   constexpr std::size_t kMost = 4;
   std::string out = "Now: ";
   for (std::size_t i = 0; i < std::min(groups.size(), kMost); ++i)
@@ -96,7 +94,7 @@ LiveState present(const TopOptions& o, const std::string& output, std::vector<Li
 /// Reads the snapshots once. nullopt: they are gone, because the job has ended.
 std::optional<ScreenText> look(const TopOptions& o, const std::string& folder, const AnswerFile* metrics,
                                std::vector<LiveRank>& seen) {
-  auto read = profiles::read_spool(folder);
+  auto read = read_spool(folder);
   if (!read) {
     if (!std::filesystem::is_directory(folder)) return {};
     if (metrics) return ScreenText{};
@@ -105,11 +103,12 @@ std::optional<ScreenText> look(const TopOptions& o, const std::string& folder, c
     for (const std::string& sentence : standstill(now)) head += sentence + "\n";
     return ScreenText{head + present_text(now), ""};
   }
-  Profile profile =
-      read_profile(folder, profiles::write_profile(std::move(read->parts)), {.names = true, .redacted = o.redact});
+  const std::string text = write_profile(std::move(read->parts));
+  WholeProfile whole(folder, text);
+  Profile profile = read_profile(whole, {.names = true, .redacted = o.redact});
   std::ranges::stable_sort(profile.sites, std::greater(), &Site::waited);
   if (metrics) {
-    metrics->write(profiles::prometheus_text(metrics_of(profile, o.sites, o.ranks)));
+    metrics->write(prometheus_text(metrics_of(profile, o.sites, o.ranks)));
     return ScreenText{};
   }
   std::string head = profile.job.command_line + "\n" + reach_text(profile.job) + " of the job are in its snapshots\n\n";

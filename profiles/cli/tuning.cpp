@@ -6,7 +6,6 @@
 #include <cctype>
 #include <cmath>
 #include <map>
-#include <optional>
 
 #include "core/base/text.hpp"
 #include "profiles/cli/commands.hpp"
@@ -84,15 +83,14 @@ TuningRow modelled(const TunedSite& site, TunedLibrary library, core::Objective 
 }
 
 const Own* fastest(const std::map<const Own*, double>& times) {
-  const auto best =
-      std::min_element(times.begin(), times.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto best = std::ranges::min_element(times, [](const auto& a, const auto& b) { return a.second < b.second; });
   return best == times.end() ? nullptr : best->first;
 }
 
 /// A rule by message size and communicator size: each site has its own algorithm, unless an earlier one claims some of
 /// its sizes for another.
 void choose_by_size(std::vector<TuningRow>& rows) {
-  std::stable_sort(rows.begin(), rows.end(), [](const TuningRow& a, const TuningRow& b) {
+  std::ranges::stable_sort(rows, [](const TuningRow& a, const TuningRow& b) {
     const auto gain = [](const TuningRow& r) {
       const Own* best = fastest(r.times);
       return best ? (r.native_ns - r.times.at(best)) * r.calls : 0;

@@ -54,7 +54,7 @@ int verify(const VerifyOptions& o) {
     }
     for (const core::Algorithm* algorithm : algorithms)
       for (int root = 0; root < (core::is_rooted(op) ? ranks : 1); ++root)
-        if (!core::is_rooted(op) || o.roots == "all" || std::find(roots.begin(), roots.end(), root) != roots.end())
+        if (!core::is_rooted(op) || o.roots == "all" || std::ranges::find(roots, root) != roots.end())
           parts.push_back({algorithm, ranks, root, &here});
   }
 
@@ -88,7 +88,7 @@ int verify(const VerifyOptions& o) {
         {"ok", whole && failures.empty()}, {"cases", cases}, {"failures", nlohmann::ordered_json::array()}};
     for (const auto& f : failures)
       out["failures"].push_back({{"algorithm", f.algorithm}, {"ranks", f.ranks}, {"root", f.root}, {"what", f.what}});
-    std::printf("%s\n", profiles::json_text(out, 2).c_str());
+    print_answer(out);
   } else {
     for (const auto& f : failures)
       std::printf("%s, %d ranks, root %d: %s\n", f.algorithm.c_str(), f.ranks, f.root, f.what.c_str());

@@ -31,7 +31,7 @@ std::chrono::nanoseconds processor_time() {
 void Watch::look(std::vector<LiveRank> seen) {
   // Chosen: a launcher that ends the others when a rank is gone does so within this time, on a busy host too.
   constexpr std::int64_t kMissing_ns = 10'000'000'000;
-  const bool any_lives = std::any_of(seen.begin(), seen.end(), [](const LiveRank& r) { return r.state != 'X'; });
+  const bool any_lives = std::ranges::any_of(seen, [](const LiveRank& r) { return r.state != 'X'; });
   std::int64_t now = 0;
   for (const LiveRank& one : seen) now = std::max(now, one.looked);
   bool breaks_up = ends_;
@@ -39,7 +39,7 @@ void Watch::look(std::vector<LiveRank> seen) {
     for (const LiveRank& one : seen)
       if (one.state == 'X' && now - gone_.try_emplace(one.rank, now).first->second < kMissing_ns) breaks_up = true;
   for (LiveRank& one : seen) {
-    const auto was = std::find_if(ranks_.begin(), ranks_.end(), [&](const LiveRank& r) { return r.same_process(one); });
+    const auto was = std::ranges::find_if(ranks_, [&](const LiveRank& r) { return r.same_process(one); });
     const bool known = was != ranks_.end(), same = known && was->same_place(one);
     if (one.state != 'X') {
       one.watched = same ? std::max<std::int64_t>(0, was->watched) + one.looked - was->looked : 0;
@@ -58,11 +58,11 @@ void Watch::look(std::vector<LiveRank> seen) {
 }
 
 bool Watch::lives() const {
-  return std::any_of(ranks_.begin(), ranks_.end(), [](const LiveRank& r) { return r.state != 'X'; });
+  return std::ranges::any_of(ranks_, [](const LiveRank& r) { return r.state != 'X'; });
 }
 
 bool Watch::stands_still(std::int64_t for_ns) const {
-  return std::any_of(ranks_.begin(), ranks_.end(), [&](const LiveRank& r) { return r.waits() && r.watched >= for_ns; });
+  return std::ranges::any_of(ranks_, [&](const LiveRank& r) { return r.waits() && r.watched >= for_ns; });
 }
 
 void JobWatch::start() noexcept try {
@@ -135,10 +135,9 @@ void JobWatch::keep(std::int64_t for_ns, bool moves_too) noexcept try {
       says.push_back(one);
   const Clock::time_point now = Clock::now();
   if (!path_.empty() && says == says_ && now < next_) return;
-  const std::string folder = ranks.front().output + ".parts",
-                    path = folder + "/" + profiles::last_state_name(ranks.front().host);
+  const std::string folder = ranks.front().output + ".parts", path = folder + "/" + last_state_name(ranks.front().host);
   // The folder of a job that was told to write nothing does not exist.
-  if (!profiles::folder_state(folder).of(job_) || !write_live_copy(path, ranks)) return;
+  if (!folder_state(folder).of(job_) || !write_live_copy(path, ranks)) return;
   if (path_.empty() || says != says_) since_ = now - std::chrono::nanoseconds(for_ns);
   next_ = now + (now - since_);
   path_ = path;

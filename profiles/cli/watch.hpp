@@ -35,7 +35,7 @@ class Watch {
 };
 
 /// Watches a job that this process has started. It looks once a second, or down to every 10 s so that looking takes
-/// 0.1% of a core. It writes profiles::last_state_name() when ranks stand still, again when anything changes or when
+/// 0.1% of a core. It writes last_state_name() when ranks stand still, again when anything changes or when
 /// the time of the standstill has doubled, and removes it when they move. A thread of this process does that, so that a
 /// file system that does not answer keeps no signal from the launcher.
 class JobWatch {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,7 +23,6 @@ namespace {
 
 using core::Nanoseconds;
 using core::Rank;
-using profiles::Change;
 
 struct WhatifOptions {
   std::string file;
@@ -32,8 +32,8 @@ struct WhatifOptions {
 };
 
 /// The calls in the form that the replay takes. They refer to the arrays of `record`.
-std::vector<profiles::ReplayCall> calls_of(const RecordedArrivals& record) {
-  std::vector<profiles::ReplayCall> out;
+std::vector<ReplayCall> calls_of(const RecordedArrivals& record) {
+  std::vector<ReplayCall> out;
   out.reserve(record.calls.size());
   for (const RecordedCall& c : record.calls)
     out.push_back({c.op, static_cast<std::int32_t>(c.site), c.root, c.blocking, part_of(record, c),
@@ -136,12 +136,12 @@ struct WhatIfAnswer {
 };
 
 WhatIfAnswer answer_of(const RecordedArrivals& record, const Profile& profile, int top) {
-  const std::vector<profiles::ReplayCall> calls = calls_of(record);
-  const profiles::Replay replay(calls, profile.job.ranks);
+  const std::vector<ReplayCall> calls = calls_of(record);
+  const Replay replay(calls, profile.job.ranks);
   WhatIfAnswer out;
   // The first arrivals and last exits of the record itself, to compare the replay with.
   std::map<std::int64_t, std::pair<Nanoseconds, Nanoseconds>> parts;
-  for (const profiles::ReplayCall& c : calls) {
+  for (const ReplayCall& c : calls) {
     const Nanoseconds first = *std::ranges::min_element(c.arrivals),
                       last_arrival = *std::ranges::max_element(c.arrivals),
                       last = c.blocking ? std::max(last_arrival, *std::ranges::max_element(c.exits)) : last_arrival;
@@ -154,7 +154,7 @@ WhatIfAnswer answer_of(const RecordedArrivals& record, const Profile& profile, i
   out.unchanged = replay.time();
   out.scenarios = scenarios_of(record, profile, top);
   for (Scenario& s : out.scenarios) s.gain = out.unchanged > 0 ? 1 - replay.time(s.change) / out.unchanged : 0;
-  std::ranges::stable_sort(out.scenarios, [](const Scenario& a, const Scenario& b) { return a.gain > b.gain; });
+  std::ranges::stable_sort(out.scenarios, std::greater(), &Scenario::gain);
   return out;
 }
 
@@ -169,11 +169,8 @@ void print_json(const WhatIfAnswer& answer, const RecordedArrivals& record, cons
          {"bound", s.at_most ? "upper" : "estimate"},
          {"text", s.text}});
   const double wall = profile.job.wall;
-  std::printf(
-      "%s\n",
-      profiles::json_text(
-          Json({{"recorded_ns", answer.recorded},
-                {"recorded_share", profiles::share_json(profiles::Share::of(answer.recorded, wall))},
+  print_answer({{"recorded_ns", answer.recorded},
+                {"recorded_share", share_json(Share::of(answer.recorded, wall))},
                 {"calls", record.calls_of_job},
                 {"calls_replayed", record.calls.size()},
                 {"sample", record.sample > 0},
@@ -181,9 +178,8 @@ void print_json(const WhatIfAnswer& answer, const RecordedArrivals& record, cons
                 {"replay_error", answer.recorded > 0 ? answer.unchanged / answer.recorded - 1 : 0},
                 {"model", kModel},
                 {"network_from", profile.job.network_from.empty() ? Json(nullptr) : Json(profile.job.network_from)},
-                {"scenarios", rows}}),
-          1)
-          .c_str());
+                {"scenarios", rows}},
+               1);
 }
 
 void print_text(const WhatIfAnswer& answer, const RecordedArrivals& record, const Profile& profile) {
@@ -192,13 +188,11 @@ void print_text(const WhatIfAnswer& answer, const RecordedArrivals& record, cons
               percent(answer.recorded, profile.job.wall).c_str(), human_time(answer.recorded).c_str(),
               human_time(profile.job.wall).c_str());
   if (record.sample > 0)
-    std::printf("%s", paragraph("It is the sample that every run keeps. Calls on other communicators and non-blocking "
-                                "calls are not in it: they count as the ranks' own intervals. `latecomer run "
-                                "--record` records them, too.",
-                                kLineWidth)
-                          .c_str());
+    print_paragraph(
+        "It is the sample that every run keeps. Calls on other communicators and non-blocking calls are not "
+        "in it: they count as the ranks' own intervals. `latecomer run --record` records them, too.");
   const double longer = answer.unchanged - answer.recorded;
-  const auto share = profiles::Share::of(std::abs(longer), answer.recorded);
+  const auto share = Share::of(std::abs(longer), answer.recorded);
   std::printf("Replayed without a change, it takes %s%s more time than recorded.\n",
               !share.known() ? ""
               : longer < 0   ? "-"

@@ -46,7 +46,7 @@ std::vector<std::string> limits(const Hang& hang, const std::string& output) {
       ranks.insert(ranks.end(), what.second.begin(), what.second.end());
       youngest = std::min(youngest, what.first);
     }
-    std::sort(ranks.begin(), ranks.end());
+    std::ranges::sort(ranks);
     out.push_back("The states of " + ranks_named(ranks) + " on " + std::to_string(stale.size()) + " hosts are " +
                   human_time(1e9 * youngest) +
                   " old or older and are not judged: `latecomer relay` has ended there, or the shared folder is slow.");
@@ -62,8 +62,8 @@ std::vector<std::string> limits(const Hang& hang, const std::string& output) {
                     " on " + r.host + ". It is not shown.");
   std::map<std::string, std::vector<int>> unseen;  // by host
   std::map<int, std::string> hosts;
-  if (std::find(known.begin(), known.end(), false) == known.end()) return out;
-  if (const auto spool = profiles::read_spool(output + ".parts"))
+  if (std::ranges::find(known, false) == known.end()) return out;
+  if (const auto spool = read_spool(output + ".parts"))
     for (const auto& part : spool->parts) hosts[part.rank] = part.host;
   for (std::size_t r = 0; r < known.size(); ++r)
     if (!known[r]) unseen[hosts[static_cast<int>(r)]].push_back(static_cast<int>(r));
@@ -71,7 +71,7 @@ std::vector<std::string> limits(const Hang& hang, const std::string& output) {
   for (const auto& [host, ranks] : unseen)
     names += (names.empty() ? "" : "; ") + ranks_named(ranks) + (host.empty() ? "" : " of " + host);
   names[0] = 'R';
-  const bool one = std::count(known.begin(), known.end(), false) == 1;
+  const bool one = std::ranges::count(known, false) == 1;
   const std::string command = "latecomer relay " + shell_word(output);
   out.push_back(names + (one ? " is" : " are") + " not visible here. The state of other hosts needs, once per host: " +
                 command + " (under Slurm: srun --overlap -N $SLURM_NNODES --ntasks-per-node=1 " + command + ")");
@@ -82,7 +82,7 @@ void print_hang(const Hang& hang, const std::vector<std::string>& findings, cons
                 const WhoOptions& o) {
   for (const std::string& f : findings) std::printf("%s\n", f.c_str());
   const auto& ranks = hang.ranks();
-  if (findings.empty() && std::any_of(ranks.begin(), ranks.end(), [](const LiveRank& r) { return !r.stale; }))
+  if (findings.empty() && std::ranges::any_of(ranks, [](const LiveRank& r) { return !r.stale; }))
     std::printf("No rank stood still in a collective for the last %s.\n", human_time(1e9 * o.seconds).c_str());
   for (const std::string& l : limits) std::printf("%s\n", l.c_str());
   std::printf("\n%s", hang.table(o.all).c_str());
@@ -107,8 +107,7 @@ void print_json(const Hang& hang, const std::vector<std::string>& findings, cons
                      {"copy_age_s", r.copy == 0 ? Json(nullptr) : Json(r.copy_age_s)},
                      {"stale", r.stale},
                      {"where", hang.where(r)}});
-  std::printf("%s\n",
-              profiles::json_text(Json{{"findings", findings}, {"limits", limits}, {"ranks", ranks}}, 2).c_str());
+  print_answer({{"findings", findings}, {"limits", limits}, {"ranks", ranks}});
 }
 
 int who(const WhoOptions& o) {

@@ -18,8 +18,8 @@ constexpr std::size_t kAwaitedRanks = 8;
 Json awaited_json(const Caller& caller, int per_row) {
   std::vector<const RankRows::Row*> rows;
   for (const auto& row : caller.pattern->ranks.rows()) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto* a, const auto* b) { return a->second.awaited_ns > b->second.awaited_ns; });
+  std::ranges::stable_sort(rows,
+                           [](const auto* a, const auto* b) { return a->second.awaited_ns > b->second.awaited_ns; });
   if (rows.size() > kAwaitedRanks) rows.resize(kAwaitedRanks);
   Json out = Json::array();
   for (const auto* row : rows) {
@@ -66,7 +66,7 @@ Json usage_json(const Usage& usage, double by) {
 
 void add_peers(Json& out, const Peers& peers, double by) {
   std::vector<Peers::Peer> sorted(peers.all().begin(), peers.all().end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.waited > b.waited; });
+  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.waited > b.waited; });
   for (const auto& [rank, waited] : sorted)
     out["waits_for"].push_back({{"rank", rank}, {"wait_ns", static_cast<double>(waited) / by}});
 }
@@ -88,7 +88,7 @@ double Caller::waited_ns() const {
 }
 
 Json callers_json(std::vector<Caller> callers, int per_row) {
-  std::stable_sort(callers.begin(), callers.end(), [](const Caller& a, const Caller& b) {
+  std::ranges::stable_sort(callers, [](const Caller& a, const Caller& b) {
     return std::pair(a.waited_ns(), a.calls) > std::pair(b.waited_ns(), b.calls);
   });
   Json out = Json::array();

@@ -2,7 +2,6 @@
 // Writes plans and decisions as JSON.
 #include "profiles/format/decisions.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 

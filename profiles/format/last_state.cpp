@@ -15,7 +15,6 @@ namespace latecomer::profiles {
 namespace {
 
 using analysis::LiveRank;
-using profiles::LiveLine;
 
 /// The letters that stand for the names when a profile is read.
 constexpr std::pair<char, std::string_view> kStates[] = {
@@ -105,7 +104,7 @@ analysis::LiveState last_state_of(const Json& profile) {
   if (found == profile.end()) return out;
   const int ranks = profile["job"]["ranks"].get<int>();
   for (const Json& row : (*found)["states"])
-    if (profiles::is_rank_of(row["rank"].get<int>(), ranks)) out.ranks.push_back(rank_of(row, ranks));
+    if (is_rank_of(row["rank"].get<int>(), ranks)) out.ranks.push_back(rank_of(row, ranks));
   for (const Json& place : (*found)["places"]) out.places[number_of(place["site"])] = frame_of(place["frames"][0]);
   out.ended = true;
   return out;

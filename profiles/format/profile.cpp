@@ -60,13 +60,12 @@ std::uint64_t match_logs(const Contribution& all, Nanoseconds tie_ns, const core
     for (const auto& [n, row] : calls.by_number) {
       if (n < calls.counted) continue;
       const auto& records = row.records;
-      const bool whole = std::all_of(records.begin(), records.end(), [&](const CallRecord* r) {
+      const bool whole = std::ranges::all_of(records, [&](const CallRecord* r) {
         return r && records[0] && r->op == records[0]->op && r->root == records[0]->root;
       });
       if (whole) book.add(records, calls.world, tie_ns, network, row.counted);
       else
-        unmatched += static_cast<std::uint64_t>(
-            std::count_if(records.begin(), records.end(), [](auto* r) { return r != nullptr; }));
+        unmatched += static_cast<std::uint64_t>(std::ranges::count_if(records, [](auto* r) { return r != nullptr; }));
     }
   return unmatched;
 }
@@ -252,7 +251,7 @@ class ProfileWriter {
           if (const auto found = row.pattern->dispatch.find(static_cast<std::uint8_t>(rule.algorithm + 1));
               found != row.pattern->dispatch.end())
             ran += found->second.calls;
-        const bool meets = std::any_of(rules.begin(), rules.end(), [&](const ForcedRule& r) {
+        const bool meets = std::ranges::any_of(rules, [&](const ForcedRule& r) {
           const core::Range seen{row.own->sized ? static_cast<double>(row.own->bytes_min) : 0,
                                  row.own->sized ? static_cast<double>(row.own->bytes_max) : 0};
           return r.algorithm == rule.algorithm && r.comm_size.contains(row.key.comm_size) &&
@@ -311,8 +310,7 @@ class ProfileWriter {
       const core::Algorithm& algorithm = core::algorithm_at(index);
       std::string name(core::name_of(algorithm.op));
       name.append(" ").append(algorithm.name).append(": ");
-      if (std::any_of(never.begin(), never.end(), [&](const std::string& line) { return line.starts_with(name); }))
-        continue;
+      if (std::ranges::any_of(never, [&](const std::string& line) { return line.starts_with(name); })) continue;
       warnings_.push_back(
           name.append("in ").append(core::grouped(u.calls)).append(" calls ").append(unplanned_text(u)));
     }
@@ -480,7 +478,7 @@ class ProfileWriter {
     }
     if (rows.size() <= kMostSitesWritten) return rows;
     // Keep the sites with the most time. Fold the others into one site so that the sums stay complete.
-    std::stable_sort(rows.begin(), rows.end(), [](const SiteRow& a, const SiteRow& b) {
+    std::ranges::stable_sort(rows, [](const SiteRow& a, const SiteRow& b) {
       return a.own->elapsed.mean() * static_cast<double>(a.own->calls) >
              b.own->elapsed.mean() * static_cast<double>(b.own->calls);
     });

@@ -125,8 +125,8 @@ Metrics metrics_of(const Contribution& leader, std::size_t sites, std::size_t ra
     SiteMetrics& site = out.sites.emplace_back();
     site.calls = row.calls;
     site.waited_ns = row.waited;
-    const auto frame = std::find_if(leader.frames.begin(), leader.frames.end(),
-                                    [&](const Frame& f) { return f.site == row.key.site && f.callers == 0; });
+    const auto frame =
+        std::ranges::find_if(leader.frames, [&](const Frame& f) { return f.site == row.key.site && f.callers == 0; });
     site.labels = {{"op", std::string(core::name_of(row.key.op))},
                    {"ranks", std::to_string(row.key.comm_size)},
                    {"site", row.key.id()},

@@ -44,7 +44,7 @@ Metrics metrics_of(const Contribution& leader, std::size_t sites, std::size_t ra
 /// Sorts the rows by descending value and keeps the first `most`.
 template <typename Row, typename Value>
 void keep_largest(std::vector<Row>& rows, std::size_t most, Value value) {
-  std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) { return value(a) > value(b); });
+  std::ranges::stable_sort(rows, [&](const Row& a, const Row& b) { return value(a) > value(b); });
   if (rows.size() > most) rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(most), rows.end());
 }
 

@@ -9,10 +9,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <numeric>
 #include <set>
 
@@ -53,8 +51,7 @@ std::vector<RankRow> few_rows(std::vector<RankRow>&& rows) {
   for (std::size_t i = 0; i < from.size() && kept.size() < 2 * kRowChoices * kRowsKept; ++i) {
     const auto& peers = rows[from[i]].before.peers;
     if (peers.empty()) continue;
-    const auto after = std::upper_bound(rows.begin(), rows.end(), peers.front().rank,
-                                        [](long rank, const RankRow& row) { return rank < row.rank; });
+    const auto after = std::ranges::upper_bound(rows, peers.front().rank, {}, &RankRow::rank);
     if (after == rows.begin()) continue;
     if (const auto at = static_cast<std::size_t>(after - rows.begin() - 1); kept.insert(at).second) from.push_back(at);
   }
@@ -102,39 +99,39 @@ RankRow row_of(const Json& row) {
   return out;
 }
 
-/// Builds the profile while reading it. A large profile consists almost entirely of rows of ranks. The reader adds the
-/// rows of one site to the analysis, and keeps only those that a table shows.
-class Reader : public nlohmann::json_sax<Json> {
+/// Reads the rows of ranks of one site. A large profile consists almost entirely of such rows, with histograms that no
+/// command needs. So they never become JSON values in memory.
+class RowReader : public nlohmann::json_sax<Json> {
  public:
-  Reader(const std::string& path, std::size_t bytes, const Wanted& wanted)
-      : progress_("reading " + path + " (" + std::to_string(bytes / 1'000'000) + " MB), sites", 0, wanted.patience),
-        wanted_(wanted) {}
-  Profile profile;
-  Json json;  ///< the profile without the rows of ranks
+  std::vector<RankRow> rows;
 
-  bool null() override { return value(nullptr); }
-  bool boolean(bool v) override { return value(v); }
-  bool number_integer(number_integer_t v) override { return number(static_cast<double>(v)) || value(v); }
-  bool number_unsigned(number_unsigned_t v) override { return number(static_cast<double>(v)) || value(v); }
-  bool number_float(number_float_t v, const string_t&) override { return number(v) || value(v); }
-  bool string(string_t& v) override { return value(std::move(v)); }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t v) override { return take_number(static_cast<double>(v)); }
+  bool number_unsigned(number_unsigned_t v) override { return take_number(static_cast<double>(v)); }
+  bool number_float(number_float_t v, const string_t&) override { return take_number(v); }
+  bool string(string_t&) override { return true; }
   bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open(Json::object()); }
-  bool start_array(std::size_t) override { return open(Json::array()); }
-  bool key(string_t& name) override {
-    if (in_rows_ == 0) key_ = std::move(name);
-    else if (in_rows_ == 2) {
-      field_ = field_of(name);
-      in_before_ = name == "before";
-    } else if (in_rows_ == 3 && in_before_) field_ = before_of(name);
-    else if (in_rows_ == 5 && in_before_) field_ = name == "rank" ? &rank_ : name == "wait_ns" ? &waited_ : nullptr;
-    return true;
-  }
+  bool start_object(std::size_t) override { return open(); }
+  bool start_array(std::size_t) override { return open(); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    field_ = nullptr;
+    if (depth_ == kRow) {
+      field_ = field_of(name);
+      in_before_ = name == "before";
+    } else if (depth_ == kBefore && in_before_) field_ = before_of(name);
+    else if (depth_ == kPeer && in_before_) field_ = name == "rank" ? &rank_ : name == "wait_ns" ? &waited_ : nullptr;
+    return true;
+  }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
 
  private:
+  /// The depths of the array of rows, of a row, its member `before`, the array `waits_for` there, and a peer in that.
+  enum Depth { kRows = 1, kRow, kBefore, kPeers, kPeer };
+  static constexpr int kAbove = 3;  ///< the profile, its sites, and one site
+
   double* field_of(const std::string& name) {
     return name == "rank"             ? &first_
            : name == "ranks"          ? &ranks_
@@ -152,126 +149,58 @@ class Reader : public nlohmann::json_sax<Json> {
       if (key == name) return &(row_.before.*field);
     return nullptr;
   }
-  bool number(double v) {
-    if ((in_rows_ == 2 || ((in_rows_ == 3 || in_rows_ == 5) && in_before_)) && field_) *field_ = v;
-    return in_rows_ > 0;
-  }
-  template <typename Value>
-  bool value(Value&& v) {
-    if (in_rows_ == 0) put(std::forward<Value>(v));
+  bool take_number(double v) {
+    if (field_) *field_ = v;
     return true;
   }
-  Json& put(Json&& v) {
-    if (stack_.empty()) return json = std::move(v);
-    Json& in = *stack_.back();
-    if (!in.is_array()) return in[key_] = std::move(v);
-    in.push_back(std::move(v));
-    return in.back();
-  }
-  bool open(Json&& v) {
-    if (static_cast<int>(stack_.size()) + in_rows_ >= core::kMostNested) return false;
-    if (in_rows_ > 0) {
-      ++in_rows_;
-      field_ = nullptr;
-      if (in_rows_ == 2) {
-        row_ = {};
-        first_ = 0;
-        ranks_ = 1;
-      }
-      if (in_rows_ == 5) rank_ = waited_ = 0;
-      return true;
+  bool open() {
+    if (++depth_ + kAbove > core::kMostNested) return false;
+    field_ = nullptr;
+    if (depth_ == kRow) {
+      row_ = {};
+      first_ = 0;
+      ranks_ = 1;
     }
-    if (stack_.size() == 1) {
-      in_sites_ = key_ == "sites" && v.is_array();
-      if (key_ == "sites") {  // of two lists of this name, the last counts
-        profile.sites.clear();
-        profile.analysis = {};
-      }
-    }
-    // At depth 3: profile, sites, one site.
-    if (in_sites_ && stack_.size() == 3 && key_ == "ranks" && v.is_array()) {
-      in_rows_ = 1;
-      rows_.clear();
-      put(std::move(v));
-      return true;
-    }
-    if (in_sites_ && stack_.size() == 2) rows_.clear();
-    stack_.push_back(&put(std::move(v)));
+    if (depth_ == kPeer) rank_ = waited_ = 0;
     return true;
   }
   bool close() {
-    if (in_rows_ == 0) {
-      if (in_sites_ && stack_.size() == 3) keep_site(*stack_.back());
-      stack_.pop_back();
-      return true;
-    }
     field_ = nullptr;
-    if (in_rows_ == 5 && in_before_) row_.before.peers.push_back({rank_in(rank_), waited_});
-    if (--in_rows_ == 1) {
-      row_.rank = rank_in(first_);
-      row_.ranks = std::max(1L, rank_in(ranks_));
-      in_before_ = false;
-      row_.before.stand_for = stand_for(row_.before.samples, row_.before.stand_for);
-      if (row_.rank >= 0) rows_.push_back(std::move(row_));
-    }
+    if (depth_ == kPeer && in_before_) row_.before.peers.push_back({rank_in(rank_), waited_});
+    if (depth_-- != kRow) return true;
+    row_.rank = rank_in(first_);
+    row_.ranks = std::max(1L, rank_in(ranks_));
+    in_before_ = false;
+    row_.before.stand_for = stand_for(row_.before.samples, row_.before.stand_for);
+    if (row_.rank >= 0) rows.push_back(std::move(row_));
     return true;
   }
 
-  /// The site is complete but for its rows of ranks, which are in rows_. Its fields may have any type.
-  void keep_site(Json& json) {
-    static const Json none = Json::object();
-    const auto object = [&](const char* key) -> const Json& {
-      const auto found = std::as_const(json).find(key);
-      return found != json.cend() && found->is_object() ? *found : none;
-    };
-    Site& site = profile.sites.emplace_back();
-    site.index = profile.sites.size() - 1;
-    if (const auto op = json.find("op"); op != json.end() && op->is_string()) site.op = op->get<std::string>();
-    site.comm_size = number_in(json, "comm_size");
-    site.calls = number_in(json, "calls");
-    site.patterns = number_in(json, "patterns");
-    site.imbalance = number_in(object("imbalance_ns"), "mean");
-    site.after_last = number_in(object("after_last_ns"), "mean");
-    // Profiles of the first versions hold the time from first to last arrival only.
-    site.waited = json.contains("waited_ns") ? number_in(json, "waited_ns")
-                                             : site.imbalance * (site.calls - number_in(json, "rested"));
-    if (const Json& bytes = object("bytes"); bytes.contains("mean")) site.bytes = number_in(bytes, "mean");
-    site.before = intervals_of(object("before"));
-    double after_last = 0;
-    for (const auto& [name, d] : object("dispatch").items())
-      if (d.is_object()) after_last += number_in(d, "calls") * number_in(d, "mean_after_last_ns");
-    site.after_last_sum = after_last;
-    std::ranges::stable_sort(rows_, {}, &RankRow::rank);
-    site.rows = rows_.size();
-    for (const RankRow& row : rows_) {
-      if (wanted_.offsets) {
-        site.offsets_ns.push_back(row.offset);
-        site.stddevs_ns.push_back(row.stddev);
-      }
-      if (wanted_.cells)
-        site.cells.push_back({row.rank, row.ranks, static_cast<float>(row.offset), static_cast<float>(row.waited),
-                              static_cast<float>(row.awaited), static_cast<float>(row.last)});
-    }
-    site.ranks = std::move(rows_);
-    site.baseline = analysis::Baseline(site);
-    profile.analysis.add(site, site.baseline);
-    site.ranks = few_rows(std::move(site.ranks));
-    rows_ = {};
-    progress_.done();
-  }
-
-  Progress progress_;
-  const Wanted& wanted_;
-  std::vector<Json*> stack_;  // the open arrays and objects, outermost first; only the last one grows
-  std::string key_;
-  bool in_sites_ = false;
-  int in_rows_ = 0;  // depth below a site's `ranks`; the depth of `ranks` itself is 1
+  int depth_ = 0;
   bool in_before_ = false;
-  double* field_ = nullptr;
+  double* field_ = nullptr;  // of the row or peer that the next number fills
   double first_ = 0, ranks_ = 1, rank_ = 0, waited_ = 0;
   RankRow row_;
-  std::vector<RankRow> rows_;
 };
+
+/// Gives the site its rows of ranks, and takes the figures of all rows from them. The site keeps few rows.
+void take_rows(Site& site, std::vector<RankRow>&& rows, const Wanted& wanted, analysis::Analysis& analysis) {
+  std::ranges::stable_sort(rows, {}, &RankRow::rank);
+  site.rows = rows.size();
+  for (const RankRow& row : rows) {
+    if (wanted.offsets) {
+      site.offsets_ns.push_back(row.offset);
+      site.stddevs_ns.push_back(row.stddev);
+    }
+    if (wanted.cells)
+      site.cells.push_back({row.rank, row.ranks, static_cast<float>(row.offset), static_cast<float>(row.waited),
+                            static_cast<float>(row.awaited), static_cast<float>(row.last)});
+  }
+  site.ranks = std::move(rows);
+  site.baseline = analysis::Baseline(site);
+  analysis.add(site, site.baseline);
+  site.ranks = few_rows(std::move(site.ranks));
+}
 
 }  // namespace
 
@@ -318,7 +247,7 @@ void check_profile(const std::string& path, const Json& profile, bool good) {
   if (!good || !profile.is_object() || profile.value("format", Json()) != "latecomer-profile")
     throw BadUsage("'" + path + "' is not a latecomer profile");
   if (const auto version = profile.find("version"); version == profile.end() || *version != 1)
-    throw BadUsage("'" + path + "' has version " + profiles::json_text(profile.value("version", Json())) +
+    throw BadUsage("'" + path + "' has version " + json_text(profile.value("version", Json())) +
                    ", but this latecomer reads version 1");
   if (const std::string why = profile_shape_problem(profile); !why.empty())
     throw BadUsage("'" + path + "' is not a complete profile: " + why);
@@ -411,7 +340,7 @@ analysis::ProfileJob job_of(const Json& profile) {
 std::optional<core::Network> network_of(const Json& profile) {
   const Json network = profile["job"].value("network", Json(nullptr));
   if (network.is_null()) return {};
-  const auto read = core::parse_policy(profiles::json_text(Json({{"version", 1}, {"network", network}})));
+  const auto read = core::parse_policy(json_text(Json({{"version", 1}, {"network", network}})));
   if (!read.ok()) return {};
   return read.policy.network;
 }
@@ -469,14 +398,20 @@ analysis::CallerFigures caller_of(const Json& json) {
   return out;
 }
 
-/// The parts of a site that Reader has not read. The profile has the shape of the schema.
-void complete(Site& site, const Json& json) {
+/// A site without its rows of ranks. The profile has the shape of the schema.
+Site site_of(const Json& json) {
+  Site site;
+  site.op = json["op"].get<std::string>();
+  site.comm_size = json["comm_size"].get<double>();
+  site.calls = json["calls"].get<double>();
+  site.patterns = number_in(json, "patterns");
   site.id = json["id"].get<std::string>();
   for (const Json& frame : json["frames"]) site.frames.push_back(frame_of(frame));
   site.rank_calls = json["rank_calls"].get<double>();
   site.rested = number_in(json, "rested");
   site.divergent = json["divergent_calls"].get<double>();
   if (const Json& bytes = json["bytes"]; !bytes.is_null()) {
+    site.bytes = bytes["mean"].get<double>();
     site.least_bytes = bytes["min"].get<std::int64_t>();
     site.most_bytes = bytes["max"].get<std::int64_t>();
   }
@@ -493,56 +428,54 @@ void complete(Site& site, const Json& json) {
       site.sources.push_back({name, source["calls"].get<double>(), known(source, "mean_error_ns")});
   if (const auto callers = json.find("callers"); callers != json.end())
     for (const Json& caller : *callers) site.callers.push_back(caller_of(caller));
+  site.imbalance = site.first_to_last.mean;
+  site.after_last = site.after_last_histogram.mean;
+  // Profiles of the first versions hold the time from first to last arrival only.
+  site.waited = json.contains("waited_ns") ? number_in(json, "waited_ns") : site.imbalance * (site.calls - site.rested);
+  if (const auto before = json.find("before"); before != json.end()) site.before = intervals_of(*before);
+  for (const analysis::Dispatch& d : site.dispatch) site.after_last_sum += d.calls * d.after_last;
+  return site;
 }
 
-Profile parsed(const std::string& name, const char* begin, const char* end, const Wanted& wanted) {
-  Reader reader(name, static_cast<std::size_t>(end - begin), wanted);
-  const bool good = Json::sax_parse(begin, end, &reader);
-  if (!good) check_nesting(name, begin, end);
-  Json& json = reader.json;
-  check_profile(name, json, good);
+}  // namespace
+
+Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
+  Json& json = whole.profile;
   if (wanted.names) resolve_names(json, wanted.patience);
-  if (wanted.redacted) profiles::redact(json);
-  Profile& out = reader.profile;
+  if (wanted.redacted) redact(json);
+  Profile out;
   out.job = job_of(json);
   out.network = network_of(json);
   out.processes = processes_of(json);
-  for (Site& site : out.sites) complete(site, json["sites"][site.index]);
+  const Json& sites = json["sites"];
+  const auto waited = [](const Json& site) { return number_in(site, "waited_ns"); };
+  const auto worst = std::ranges::max_element(sites, {}, waited);
+  Progress progress("reading " + whole.name + " (" + std::to_string(whole.bytes() / 1'000'000) + " MB), sites", 0,
+                    wanted.patience);
+  for (auto at = sites.begin(); at != sites.end(); ++at) {
+    Site& site = out.sites.emplace_back(site_of(*at));
+    site.index = out.sites.size() - 1;
+    take_rows(site, wanted.worst_only && at != worst ? std::vector<RankRow>() : whole.rows_of(*at), wanted,
+              out.analysis);
+    progress.done();
+  }
   if (const auto all = json.find("communicators"); all != json.end())
     for (const Json& one : *all)
       out.communicators.push_back({one["members"].get<std::string>(), one["comm_size"].get<int>(),
                                    one["calls"].get<double>(), one["waited_ns"].get<double>(),
                                    one["imbalance_ns"].get<double>(), one["after_last_ns"].get<double>(),
-                                   profiles::Share::of(one["waited_ns"].get<double>(), out.job.rank_time())});
+                                   Share::of(one["waited_ns"].get<double>(), out.job.rank_time())});
   out.warnings = json["warnings"].get<std::vector<std::string>>();
   out.hosts = hosts_of_ranks(json);
-  if (wanted.record && json.contains("arrivals")) out.record = recorded_arrivals(json, name);
+  if (wanted.record && json.contains("arrivals")) out.record = recorded_arrivals(json, whole.name);
   out.last_state = last_state_of(json);
   out.analysis.finish(out.processes, out.job.ranks, sums_of(json));
-  return std::move(out);
+  return out;
 }
-
-}  // namespace
 
 Profile load_profile(const std::string& path, const Wanted& wanted) {
-  if (wanted.worst_only) {
-    WholeProfile whole(path);
-    Json& sites = whole.profile["sites"];
-    const auto waited = [](const Json& site) { return number_in(site, "waited_ns"); };
-    const auto worst = std::ranges::max_element(sites, {}, waited);
-    for (auto site = sites.begin(); site != sites.end(); ++site)
-      if (site != worst) (*site)["ranks"] = Json::array();
-    std::string text;
-    whole.write([&](std::string_view piece) { text += piece; });
-    return read_profile(path, text, wanted);
-  }
-  const Mapped file(path);
-  if (!file.problem().empty()) throw CannotRead(path, file.problem());
-  return parsed(path, file.begin(), file.end(), wanted);
-}
-
-Profile read_profile(const std::string& name, std::string_view text, const Wanted& wanted) {
-  return parsed(name, text.data(), text.data() + text.size(), wanted);
+  WholeProfile whole(path);
+  return read_profile(whole, wanted);
 }
 
 const RecordedArrivals& record_of(const Profile& profile, const std::string& file) {
@@ -553,17 +486,19 @@ const RecordedArrivals& record_of(const Profile& profile, const std::string& fil
   return *profile.record;
 }
 
-WholeProfile::WholeProfile(const std::string& path) : file_(std::make_unique<Mapped>(path)) {
+WholeProfile::WholeProfile(const std::string& path) : name(path), file_(std::make_unique<Mapped>(path)) {
   if (!file_->problem().empty()) throw CannotRead(path, file_->problem());
-  cut(path, file_->begin(), file_->end());
+  text_ = {file_->begin(), file_->end()};
+  cut_rows();
 }
 
-WholeProfile::WholeProfile(const std::string& name, std::string_view text) {
-  cut(name, text.data(), text.data() + text.size());
+WholeProfile::WholeProfile(std::string named, std::string_view text) : name(std::move(named)), text_(text) {
+  cut_rows();
 }
 
-void WholeProfile::cut(const std::string& name, const char* const begin, const char* end) {
-  // Cut only arrays: the job's `ranks` is a number and stays.
+/// Cuts only arrays: the job's `ranks` is a number and stays.
+void WholeProfile::cut_rows() {
+  const char *const begin = text_.data(), *const end = begin + text_.size();
   std::string rest;
   const char *at = begin, *from = begin;
   constexpr std::string_view kKey = "\"ranks\":";
@@ -587,7 +522,7 @@ void WholeProfile::cut(const std::string& name, const char* const begin, const c
     ++at;
   }
   rest.append(from, end);
-  // A scan of all rows takes long, and nothing parses them.
+  // A scan of all rows takes long, and only rows_of() parses them.
   if (!core::nested_too_deep(rest).empty()) {
     check_nesting(name, begin, end);
     check_nesting(name, rest.data(), rest.data() + rest.size());
@@ -603,14 +538,34 @@ void WholeProfile::cut(const std::string& name, const char* const begin, const c
 
 WholeProfile::~WholeProfile() = default;
 
-void WholeProfile::write(const profiles::Sink& sink) const {
-  const std::string text = profiles::json_text(profile, 1);
+/// The rows that a placeholder stands for; nullptr: another text.
+const std::string_view* WholeProfile::rows_at(std::string_view placeholder) const {
+  if (!placeholder.starts_with(kMark)) return nullptr;
+  const auto number = std::strtoull(placeholder.data() + kMark.size(), nullptr, 10);
+  return number < rows_.size() ? &rows_[number] : nullptr;
+}
+
+std::vector<RankRow> WholeProfile::rows_of(const Json& site) const {
+  const Json& ranks = site["ranks"];
+  const auto* const mark = ranks.get_ptr<const std::string*>();
+  const std::string_view* const cut = mark ? rows_at(*mark) : nullptr;
+  const std::string other = cut || !ranks.is_array() ? "[]" : json_text(ranks);
+  const std::string_view text = cut ? *cut : other;
+  RowReader reader;
+  if (!Json::sax_parse(text.begin(), text.end(), &reader)) {
+    check_nesting(name, text_.data(), text_.data() + text_.size());
+    throw BadUsage("'" + name + "' is not a latecomer profile");
+  }
+  return std::move(reader.rows);
+}
+
+void WholeProfile::write(const Sink& sink) const {
+  const std::string text = json_text(profile, 1);
   const std::string mark = "\"" + std::string(kMark);
   std::size_t from = 0;
   for (std::size_t at; (at = text.find(mark, from)) != std::string::npos;) {
     sink(std::string_view(text).substr(from, at - from));
-    const auto number = std::strtoull(text.c_str() + at + mark.size(), nullptr, 10);
-    if (number < rows_.size()) sink(rows_[number]);
+    if (const auto* rows = rows_at(std::string_view(text).substr(at + 1))) sink(*rows);
     from = text.find('"', at + mark.size()) + 1;
   }
   sink(std::string_view(text).substr(from));

@@ -41,7 +41,7 @@ struct Profile {
 struct Wanted {
   Progress::Patience patience{};
   bool names = false;     ///< resolves names that the profile lacks
-  bool redacted = false;  ///< profiles::redact()
+  bool redacted = false;  ///< redact()
   bool offsets = false, cells = false, record = false;
   /// Reads rows of ranks only for the site with the longest waits. Those of other sites make up almost all of a large
   /// profile, and only comparisons of the ranks of all sites need them.
@@ -49,8 +49,6 @@ struct Wanted {
 };
 /// Reads the profile. Throws BadUsage on failure.
 Profile load_profile(const std::string& path, const Wanted& wanted);
-/// The same from a text in memory. `name` stands for the file in errors.
-Profile read_profile(const std::string& name, std::string_view text, const Wanted& wanted);
 /// Derived: 64 bars of 16 pixels are as high as a screen of 1,024 lines. With no more rows than the kinds may keep
 /// together, all are kept.
 inline constexpr std::size_t kRowsKept = 64, kRowChoices = 3;
@@ -62,17 +60,26 @@ const RecordedArrivals& record_of(const Profile& profile, const std::string& fil
 class WholeProfile {
  public:
   explicit WholeProfile(const std::string& path);
-  /// From a text in memory, which must outlive the object. `name` stands for the file in errors.
-  WholeProfile(const std::string& name, std::string_view text);
+  /// From a text in memory, which must outlive the object. `named` stands for the file in errors.
+  WholeProfile(std::string named, std::string_view text);
   ~WholeProfile();
-  Json profile;  ///< each site's `ranks` is a placeholder
+  const std::string name;  ///< of the file
+  Json profile;            ///< each site's `ranks` is a placeholder
+  std::size_t bytes() const { return text_.size(); }
+  /// The rows of ranks of an element of `sites`.
+  std::vector<analysis::RankRow> rows_of(const Json& site) const;
   /// Passes the profile on as text and replaces the placeholders by the rows.
-  void write(const profiles::Sink& sink) const;
+  void write(const Sink& sink) const;
 
  private:
-  void cut(const std::string& name, const char* begin, const char* end);
+  void cut_rows();
+  const std::string_view* rows_at(std::string_view placeholder) const;
   std::unique_ptr<class Mapped> file_;
+  std::string_view text_;
   std::vector<std::string_view> rows_;
 };
+
+/// Reads the figures. Names and redactions, if they are wanted, are in `whole` too afterwards.
+Profile read_profile(WholeProfile& whole, const Wanted& wanted);
 
 }  // namespace latecomer::profiles

@@ -21,14 +21,14 @@ void note_waits(RecordedCall& call) {
   call.awaited.assign(call.arrivals.size(), -1);
   call.wait_ends = call.arrivals;
   if (call.blocking)
-    profiles::for_each_wait(
+    for_each_wait(
         call.op, call.root, call.arrivals.size(), [&](std::size_t i) { return call.arrivals[i]; },
         [&](std::size_t i) { return call.exits[i]; },
         [&](std::size_t waits, std::size_t awaited, core::Nanoseconds spent) {
           call.awaited[waits] = static_cast<std::int32_t>(awaited);
           call.wait_ends[waits] += spent;
         });
-  call.last = *std::max_element(call.arrivals.begin(), call.arrivals.end());
+  call.last = *std::ranges::max_element(call.arrivals);
 }
 
 /// The sites of known collectives by id.
@@ -65,8 +65,7 @@ std::optional<RecordedCall> call_of(const Json& event, const Sites& sites,
 /// Brings the visits of a rank into order and marks those that overlap: non-blocking calls, or clocks that err.
 void order(std::vector<Visit>& visits, const std::vector<RecordedCall>& calls) {
   const auto arrival = [&](const Visit& v) { return calls[v.call].arrivals[v.position]; };
-  std::stable_sort(visits.begin(), visits.end(),
-                   [&](const Visit& a, const Visit& b) { return arrival(a) < arrival(b); });
+  std::ranges::stable_sort(visits, [&](const Visit& a, const Visit& b) { return arrival(a) < arrival(b); });
   core::Nanoseconds until = 0;
   for (Visit& v : visits) {
     const core::Nanoseconds exit = calls[v.call].exits[v.position];

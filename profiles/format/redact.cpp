@@ -95,8 +95,7 @@ class Redaction {
     for (const Json& place : last_state.value("places", Json::array()))
       note_directory(place["frames"][0]["module"].get<std::string>());
     note_directory(program_);
-    std::stable_sort(directories_.begin(), directories_.end(),
-                     [](const auto& a, const auto& b) { return a.size() > b.size(); });
+    std::ranges::stable_sort(directories_, [](const auto& a, const auto& b) { return a.size() > b.size(); });
   }
 
   /// `name`: the key of the value, or of the array that holds it.
@@ -114,8 +113,7 @@ class Redaction {
     const auto slash = path.rfind('/');
     if (slash == std::string::npos || slash == 0) return;
     std::string directory = path.substr(0, slash + 1);
-    if (std::find(directories_.begin(), directories_.end(), directory) == directories_.end())
-      directories_.push_back(std::move(directory));
+    if (std::ranges::find(directories_, directory) == directories_.end()) directories_.push_back(std::move(directory));
   }
 
   std::string redacted(const std::string& from, const std::string& name) const {

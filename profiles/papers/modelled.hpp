@@ -2,7 +2,6 @@
 // One modelled run in lockstep, as the publications' programs ran.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "core/model/simulate.hpp"

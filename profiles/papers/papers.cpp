@@ -76,7 +76,7 @@ std::vector<Table> printed(std::string_view number) {
 
 void compute(std::vector<Table>& tables, std::string_view name, std::string title, int decimals, std::string why,
              const std::function<void(Cell&)>& cell) {
-  const auto table = std::find_if(tables.begin(), tables.end(), [&](const Table& t) { return t.name == name; });
+  const auto table = std::ranges::find_if(tables, [&](const Table& t) { return t.name == name; });
   if (table == tables.end()) throw std::logic_error("no printed table '" + std::string(name) + "'");
   table->title = std::move(title);
   table->decimals = decimals;

@@ -5,18 +5,36 @@
 
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <ranges>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "profiles/record/call_record.hpp"
+#include "profiles/record/call_sample.hpp"
 #include "profiles/record/site_key.hpp"
 
 namespace latecomer::profiles {
 
-/// Writes plain values in their memory layout (all processes run the same build), and texts and containers with a
-/// leading count.
+/// A struct that lists its members in the order of their bytes:
+/// `static auto members(auto& x) { return std::tie(x.a, x.b); }`.
+template <typename T>
+concept Listed = requires(T& x) {
+  T::members(x);
+};
+
+/// Values whose bytes are their memory, and which need no check when they are read.
+template <typename T>
+concept Plain = std::is_trivially_copyable_v<T> && !Listed<T> && !std::is_same_v<T, bool> &&
+                !std::is_same_v<T, SiteKey> && !std::is_same_v<T, CallRecord>;
+
+/// Writes plain values in their memory layout (all processes run the same build), listed structs member by member, and
+/// texts and containers with a leading count.
 class ByteWriter {
  public:
   explicit ByteWriter(std::string& out, bool append = false) : out_(out) {
@@ -35,30 +53,46 @@ class ByteWriter {
  private:
   template <typename T>
   void put(const T& v) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    out_.append(reinterpret_cast<const char*>(&v), sizeof v);
+    if constexpr (Listed<const T>) {
+      put(T::members(v));
+    } else if constexpr (std::ranges::sized_range<T>) {
+      each(v, [&](const auto& x) { put(x); });
+    } else {
+      static_assert(std::is_trivially_copyable_v<T>);
+      append(&v, sizeof v);
+    }
   }
   void put(const std::string& s) {
     put<std::uint64_t>(s.size());
     out_.append(s);
   }
-  template <typename T>
+  template <Plain T>
   void put(const std::vector<T>& a) {
-    static_assert(std::is_trivially_copyable_v<T>);
     put<std::uint64_t>(a.size());
-    out_.append(reinterpret_cast<const char*>(a.data()), a.size() * sizeof(T));
+    append(a.data(), a.size() * sizeof(T));
   }
+  template <typename A, typename B>
+  void put(const std::pair<A, B>& both) {
+    write(both.first, both.second);
+  }
+  template <typename... T>
+  void put(const std::tuple<T...>& all) {
+    std::apply([&](const auto&... one) { write(one...); }, all);
+  }
+  void put(const CallSample& s) { write(s.stretch(), s.stride(), s.counted, s.calls()); }
+  void append(const void* from, std::size_t bytes) { out_.append(static_cast<const char*>(from), bytes); }
 
   std::string& out_;
 };
 
+/// Reads what ByteWriter has written. Vectors of plain values are replaced; other containers keep their elements.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view in) : in_(in) {}
   bool good = true;
   /// Reads one value after the other. An argument must not depend on a value that the same call reads.
   template <typename... T>
-  void read(T&... values) {
+  void read(T&&... values) {
     (get(values), ...);
   }
   template <typename F>
@@ -84,9 +118,24 @@ class ByteReader {
     bytes(record);
     good = good && known(record.op) && record.kind <= core::CallKind::persistent;
   }
+  void get(CallSample& sample) {
+    std::uint64_t stretch = 0, stride = 1;
+    std::vector<SampledCall> calls;
+    read(stretch, stride, sample.counted, calls);
+    good = good && sample.restore(std::move(calls), stretch, stride);
+  }
   template <typename T>
   void get(T& v) {
-    bytes(v);
+    if constexpr (Listed<T>) read(T::members(v));
+    else bytes(v);
+  }
+  template <typename A, typename B>
+  void get(std::pair<A, B>& both) {
+    read(both.first, both.second);
+  }
+  template <typename... T>
+  void get(std::tuple<T...>& all) {
+    std::apply([&](auto&... one) { read(one...); }, all);
   }
   void get(std::string& s) {
     std::uint64_t n = 0;
@@ -99,6 +148,26 @@ class ByteReader {
     in_.remove_prefix(n);
   }
   template <typename T>
+  void get(std::vector<T>& a) {
+    each([&] { get(a.emplace_back()); });
+  }
+  template <typename K, typename V>
+  void get(std::map<K, V>& rows) {
+    each([&] {
+      K key{};
+      get(key);
+      get(rows[key]);
+    });
+  }
+  template <typename T>
+  void get(std::set<T>& all) {
+    each([&] {
+      T one{};
+      get(one);
+      all.insert(one);
+    });
+  }
+  template <Plain T>
   void get(std::vector<T>& a) {
     std::uint64_t n = 0;
     get(n);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "profiles/record/call_record.hpp"
@@ -16,6 +17,7 @@ namespace latecomer::profiles {
 struct SampledCall {
   std::uint64_t number = 0;  ///< on its communicator
   CallRecord record;
+  static auto members(auto& s) { return std::tie(s.number, s.record); }
 };
 
 class CallSample {

@@ -274,7 +274,7 @@ void make_folders(const std::string& form, const std::string& path) {
   while ((slash = path.find('/', slash + 1)) != std::string::npos) mkdir(path.substr(0, slash).c_str(), 0777);
 }
 
-bool FolderState::of(std::uint64_t key) const { return std::find(keys.begin(), keys.end(), key) != keys.end(); }
+bool FolderState::of(std::uint64_t key) const { return std::ranges::find(keys, key) != keys.end(); }
 
 FolderState folder_state(const std::string& folder) {
   struct stat info {};

@@ -25,7 +25,7 @@ std::uint32_t Groups::of(std::span<const core::Rank> ranks) {
 
 std::string ranks_text(std::vector<core::Rank> ranks) {
   constexpr int kMostRuns = 16;  // derived: a line of a terminal holds fewer
-  std::sort(ranks.begin(), ranks.end());
+  std::ranges::sort(ranks);
   std::string out;
   int runs = 0;
   for (std::size_t i = 0; i < ranks.size();) {

@@ -184,22 +184,7 @@ void Merged::limit_before() {
 void Merged::serialize(std::string& out) const {
   sum.serialize(out);
   const std::uint64_t first = out.size();
-  ByteWriter w(out, true);
-  w.each(members, [&](const Member& m) {
-    w.write(m.rank, m.finished, m.host, m.clock_domain, m.clock_offset, m.clock_uncertainty, m.clock_looks);
-    w.write(m.process.usage, m.process.peers, m.process.cores, m.process.host_cores, m.process.courteous,
-            m.process.core_list);
-    w.write(m.sample.stretch(), m.sample.stride(), m.sample.counted);
-    w.each(m.sample.calls(), [&](const SampledCall& s) { w.write(s.number, s.record); });
-  });
-  for (const auto* texts : {&warnings, &plans, &decisions})
-    w.each(*texts, [&](const Said& s) { w.write(s.rank, s.text); });
-  w.each(before, [&](const auto& site) {
-    w.write(site.first);
-    w.each(site.second, [&](const auto& row) { w.write(row.first, row.second); });
-  });
-  w.each(without_rows_, [&](const SiteKey& key) { w.write(key); });
-  w.write(warnings_dropped, texts_dropped, records_dropped, sizes_differ, logs_below_, text_bytes_, first);
+  ByteWriter(out, true).write(parts_of(*this), first);
 }
 
 bool Merged::deserialize(std::string_view bytes, Merged& out) {
@@ -209,44 +194,10 @@ bool Merged::deserialize(std::string_view bytes, Merged& out) {
   if (first > bytes.size() - sizeof first || !Contribution::deserialize(bytes.substr(0, first), out.sum)) return false;
   const int ranks = out.sum.job.ranks;
   ByteReader r(bytes.substr(first, bytes.size() - sizeof first - first));
-  r.each([&] {
-    Member& m = out.members.emplace_back();
-    r.read(m.rank, m.finished, m.host, m.clock_domain, m.clock_offset, m.clock_uncertainty, m.clock_looks);
-    r.read(m.process.usage, m.process.peers, m.process.cores, m.process.host_cores, m.process.courteous,
-           m.process.core_list);
-    std::uint64_t stretch = 0, stride = 1;
-    std::vector<SampledCall> sampled;
-    r.read(stretch, stride, m.sample.counted);
-    r.each([&] {
-      SampledCall& s = sampled.emplace_back();
-      r.read(s.number, s.record);
-    });
-    r.good = r.good && is_rank_of(m.rank, ranks) && m.sample.restore(std::move(sampled), stretch, stride);
-  });
-  for (auto* texts : {&out.warnings, &out.plans, &out.decisions})
-    r.each([&] {
-      Said& s = texts->emplace_back();
-      r.read(s.rank, s.text);
-    });
-  r.each([&] {
-    SiteKey key;
-    r.read(key);
-    auto& rows = out.before[key];
-    r.each([&] {
-      std::int32_t row = 0;
-      r.read(row);
-      r.read(rows[row]);
-    });
-  });
-  r.each([&] {
-    SiteKey key;
-    r.read(key);
-    out.without_rows_.insert(key);
-  });
-  r.read(out.warnings_dropped, out.texts_dropped, out.records_dropped, out.sizes_differ, out.logs_below_,
-         out.text_bytes_);
+  r.read(parts_of(out));
+  const bool known = std::ranges::all_of(out.members, [&](const Member& m) { return is_rank_of(m.rank, ranks); });
   for (const Frame& f : out.sum.frames) out.framed_.insert({f.site, f.callers});
-  return r.good && !out.members.empty() && std::ranges::is_sorted(out.members, {}, &Member::rank);
+  return r.good && known && !out.members.empty() && std::ranges::is_sorted(out.members, {}, &Member::rank);
 }
 
 }  // namespace latecomer::profiles

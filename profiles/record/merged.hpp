@@ -26,12 +26,17 @@ struct Member {
   std::int32_t clock_looks = 0;
   Process process;
   CallSample sample;
+  static auto members(auto& m) {
+    return std::tie(m.rank, m.finished, m.host, m.clock_domain, m.clock_offset, m.clock_uncertainty, m.clock_looks,
+                    m.process, m.sample);
+  }
 };
 
 /// A text of one process.
 struct Said {
   Rank rank = 0;
   std::string text;
+  static auto members(auto& s) { return std::tie(s.rank, s.text); }
 };
 
 /// The end of the snapshots of a job that still runs or was cut short. Seconds since the start of MPI.
@@ -73,6 +78,11 @@ class Merged {
   std::optional<Reach> reach;  ///< set by the reader of snapshots, not serialized
 
  private:
+  /// What follows `sum` in the bytes.
+  static auto parts_of(auto& m) {
+    return std::tie(m.members, m.warnings, m.plans, m.decisions, m.before, m.without_rows_, m.warnings_dropped,
+                    m.texts_dropped, m.records_dropped, m.sizes_differ, m.logs_below_, m.text_bytes_);
+  }
   void take_frames(const std::vector<Frame>& frames);
   void take_unplanned(const std::vector<Unplanned>& all);
   void take_warnings(std::vector<Said>&& more);

@@ -3,7 +3,6 @@
 #include "profiles/record/record.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/base/text.hpp"
 #include "core/pap/pattern.hpp"
@@ -65,16 +64,14 @@ LocalSite& LocalBook::operator[](const SiteKey& key) {
 
 RankOffsets& RankRows::at_or_new(std::int32_t row, std::size_t guess) {
   if (guess < rows_.size() && rows_[guess].first == row) return rows_[guess].second;
-  const auto at =
-      std::lower_bound(rows_.begin(), rows_.end(), row, [](const Row& r, std::int32_t n) { return r.first < n; });
+  const auto at = std::ranges::lower_bound(rows_, row, {}, &Row::first);
   if (at != rows_.end() && at->first == row) return at->second;
   return rows_.insert(at, {row, {}})->second;
 }
 
 const RankOffsets& RankRows::at(std::int32_t row) const {
   static const RankOffsets nothing;
-  const auto at =
-      std::lower_bound(rows_.begin(), rows_.end(), row, [](const Row& r, std::int32_t n) { return r.first < n; });
+  const auto at = std::ranges::lower_bound(rows_, row, {}, &Row::first);
   return at != rows_.end() && at->first == row ? at->second : nothing;
 }
 
@@ -286,70 +283,58 @@ void SiteBook::merge(const SiteBook& other) {
   if (other.first_call.arrival < first_call.arrival) first_call = other.first_call;
 }
 
+namespace {
+
+/// The members at the begin of the bytes of a contribution.
+auto head_of(auto& c) {
+  return std::tie(c.job.program, c.job.command_line, c.job.start, c.job.mpi_library, c.job.mode, c.job.ranks,
+                  c.job.wall_time_s, c.job.network_from, c.job.network, c.job.record_arrivals, c.job.promised,
+                  c.job.forced, c.job_key, c.finished, c.rank, c.host, c.clock_domain, c.clock_offset,
+                  c.clock_uncertainty, c.clock_looks, c.edges, c.edge_sum, c.process, c.unplanned, c.frames);
+}
+
+/// Those at the end.
+auto tail_of(auto& c) {
+  return std::tie(c.sample, c.plans, c.decisions, c.learned, c.job.history.file, c.job.history.why_not,
+                  c.job.history.calls);
+}
+
+/// The members of a site except for its rows of ranks and algorithms.
+auto sums_of_site(auto& p) {
+  return std::tie(p.calls, p.divergent_calls, p.other_callers, p.imbalance, p.after_last, p.factor_milli, p.history,
+                  p.edge);
+}
+
+auto parts_of(auto& arrivals) {
+  return std::tie(arrivals.most, arrivals.stride, arrivals.seen, arrivals.kinds, arrivals.calls, arrivals.times);
+}
+
+auto parts_of_group(auto& g) { return std::tie(g.calls, g.waited_ns, g.imbalance_ns, g.after_last_ns, g.ranks); }
+
+}  // namespace
+
 void Contribution::serialize(std::string& out, std::span<const LiveLog> live) const {
   ByteWriter w(out);
-  w.write(job.program, job.command_line, job.start, job.mpi_library, job.mode);
-  w.write(job.ranks, job.wall_time_s, job.network_from, job.network, job.record_arrivals, job.promised);
-  w.each(job.forced, [&](const ForcedRule& rule) { w.write(rule); });
-  w.write(job_key, finished, rank, host, clock_domain);
-  w.write(clock_offset, clock_uncertainty, clock_looks, edges, edge_sum);
-  w.write(process.usage, process.peers, process.cores, process.host_cores, process.courteous, process.core_list);
-  w.each(unplanned, [&](const Unplanned& u) { w.write(u); });
-  w.each(frames, [&](const Frame& f) {
-    w.write(f.site, f.callers, f.module, f.build_id, f.offset, f.function, f.file, f.line);
-  });
+  w.write(head_of(*this));
   w.each(local.entries(), [&](const LocalBook::Entry& e) { w.write(e.key, e.site); });
   w.each(patterns.sites(), [&](const auto& kv) {
     const PatternSite& p = kv.second;
-    w.write(kv.first, p.calls, p.divergent_calls, p.other_callers, p.imbalance, p.after_last, p.factor_milli, p.history,
-            p.edge);
-    w.each(p.ranks.rows(), [&](const auto& r) { w.write(r.first, r.second); });
-    w.each(p.dispatch, [&](const auto& d) { w.write(d.first, d.second); });
+    w.write(kv.first, sums_of_site(p), p.ranks.rows(), p.dispatch);
   });
-  w.each(patterns.groups.all(), [&](const Group& g) {
-    w.write(g.calls, g.waited_ns, g.imbalance_ns, g.after_last_ns);
-    w.each(g.ranks, [&](Rank rank) { w.write(rank); });
-  });
+  w.each(patterns.groups.all(), [&](const Group& g) { w.write(parts_of_group(g)); });
   std::uint64_t ranks_with_sums = 0;
   patterns.sums.each([&](Rank, const RankSums&) { ++ranks_with_sums; });
   w.write(patterns.first_call, ranks_with_sums);
   patterns.sums.each([&](Rank of, const RankSums& sums) { w.write(of, sums); });
-  const ArrivalRecord::Data& arrivals = patterns.arrivals.data();
-  w.write(arrivals.most, arrivals.stride, arrivals.seen);
-  w.write(arrivals.kinds, arrivals.calls, arrivals.times);
-  w.each(warnings, [&](const std::string& s) { w.write(s); });
-  const auto log = [&](const auto& l) {
-    w.write(l.communicator, l.comm_size, l.comm_rank, l.world_rank, l.first, l.counted);
-    w.each(l.records, [&](const CallRecord& r) { w.write(r); });
-  };
-  w.each(logs, log);
-  w.each(live, log);
-  w.write(sample.stretch(), sample.stride(), sample.counted);
-  w.each(sample.calls(), [&](const SampledCall& s) { w.write(s.number, s.record); });
-  w.each(plans, [&](const std::string& s) { w.write(s); });
-  w.each(decisions, [&](const std::string& s) { w.write(s); });
-  w.write(learned);
-  w.write(job.history.file, job.history.why_not, job.history.calls);
+  w.write(parts_of(patterns.arrivals.data()), warnings, logs, live, tail_of(*this));
 }
 
 bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   ByteReader r(bytes);
-  r.read(c.job.program, c.job.command_line, c.job.start, c.job.mpi_library, c.job.mode);
-  r.read(c.job.ranks, c.job.wall_time_s, c.job.network_from, c.job.network, c.job.record_arrivals, c.job.promised);
+  r.read(head_of(c));
   r.good = r.good && c.job.network_from <= NetworkFrom::end;
-  r.each([&] { r.read(c.job.forced.emplace_back()); });
-  r.read(c.job_key, c.finished, c.rank, c.host, c.clock_domain);
-  r.read(c.clock_offset, c.clock_uncertainty, c.clock_looks, c.edges, c.edge_sum);
-  r.read(c.process.usage, c.process.peers, c.process.cores, c.process.host_cores, c.process.courteous,
-         c.process.core_list);
-  r.each([&] { r.read(c.unplanned.emplace_back()); });
   if (!r.good || !is_rank_of(c.rank, c.job.ranks)) return false;
   c.patterns.job_of(c.job.ranks);
-  r.each([&] {
-    Frame f;
-    r.read(f.site, f.callers, f.module, f.build_id, f.offset, f.function, f.file, f.line);
-    c.frames.push_back(std::move(f));
-  });
   r.each([&] {
     SiteKey key;
     LocalSite site;
@@ -358,26 +343,20 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   });
   r.each([&] {
     SiteKey key;
-    r.read(key);
     PatternSite p;
-    r.read(p.calls, p.divergent_calls, p.other_callers, p.imbalance, p.after_last, p.factor_milli, p.history, p.edge);
+    r.read(key, sums_of_site(p));
     std::size_t guess = 0;
     r.each([&] {
       std::int32_t row = 0;
       r.read(row);
       r.read(p.ranks.at_or_new(row, guess++));
     });
-    r.each([&] {
-      std::uint8_t algorithm = 0;
-      r.read(algorithm);
-      r.read(p.dispatch[algorithm]);
-    });
+    r.read(p.dispatch);
     c.patterns.merge(key, p);
   });
   r.each([&] {
     Group group;
-    r.read(group.calls, group.waited_ns, group.imbalance_ns, group.after_last_ns);
-    r.each([&] { r.read(group.ranks.emplace_back()); });
+    r.read(parts_of_group(group));
     c.patterns.groups[group.ranks.empty() ? Groups::kOther : c.patterns.groups.of(group.ranks)].add(group);
   });
   r.read(c.patterns.first_call);
@@ -390,29 +369,10 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
     if (r.good) c.patterns.sums[of].add(sums);
   });
   ArrivalRecord::Data arrivals;
-  r.read(arrivals.most, arrivals.stride, arrivals.seen);
-  r.read(arrivals.kinds, arrivals.calls, arrivals.times);
+  r.read(parts_of(arrivals));
   r.good = r.good && c.patterns.arrivals.restore(std::move(arrivals), c.patterns.groups.all().size());
-  r.each([&] { r.read(c.warnings.emplace_back()); });
-  const auto log = [&] {
-    Log& l = c.logs.emplace_back();
-    r.read(l.communicator, l.comm_size, l.comm_rank, l.world_rank, l.first, l.counted);
-    r.each([&] { r.read(l.records.emplace_back()); });
-  };
-  r.each(log);
-  r.each(log);
-  std::uint64_t stretch = 0, stride = 1;
-  std::vector<SampledCall> sampled;
-  r.read(stretch, stride, c.sample.counted);
-  r.each([&] {
-    SampledCall& s = sampled.emplace_back();
-    r.read(s.number, s.record);
-  });
-  r.good = r.good && c.sample.restore(std::move(sampled), stretch, stride);
-  r.each([&] { r.read(c.plans.emplace_back()); });
-  r.each([&] { r.read(c.decisions.emplace_back()); });
-  r.read(c.learned);
-  r.read(c.job.history.file, c.job.history.why_not, c.job.history.calls);
+  // The logs that were still being written follow the others.
+  r.read(c.warnings, c.logs, c.logs, tail_of(c));
   return r.good;
 }
 

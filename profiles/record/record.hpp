@@ -378,6 +378,9 @@ struct Frame {
   std::string function, file;  ///< set only if the process knows them: Python, dynamic symbols
   std::int32_t line = 0;
   std::uint32_t callers = 0;  ///< 0: a frame of the site itself; else a frame of its callers with this hash
+  static auto members(auto& f) {
+    return std::tie(f.site, f.callers, f.module, f.build_id, f.offset, f.function, f.file, f.line);
+  }
 };
 
 /// A rule of the policy that names an algorithm for an operation.
@@ -418,6 +421,9 @@ struct Log {
   std::uint64_t first = 0;  ///< call number of the first record
   std::vector<CallRecord> records;
   bool counted = false;  ///< the member has counted its own part of these calls
+  static auto members(auto& l) {
+    return std::tie(l.communicator, l.comm_size, l.comm_rank, l.world_rank, l.first, l.counted, l.records);
+  }
 };
 /// A Log that is still being written.
 struct LiveLog {
@@ -427,6 +433,7 @@ struct LiveLog {
   std::uint64_t first;
   std::span<const CallRecord> records;
   bool counted = false;
+  static auto members(auto& l) { return Log::members(l); }
 };
 
 /// Calls for which a rule names an algorithm whose plan is too large to make inside a call.
@@ -445,6 +452,7 @@ struct Process {
   std::int32_t host_cores = 0;  ///< number of cores of its host
   std::string core_list;        ///< the numbers of the cores that the process may use, such as "0-3,8"
   bool courteous = false;       ///< the process gives its core away while it waits
+  static auto members(auto& p) { return std::tie(p.usage, p.peers, p.cores, p.host_cores, p.courteous, p.core_list); }
 };
 
 /// Everything that one process contributes to a profile. Rank 0 receives it at the end; the spool keeps it on disk

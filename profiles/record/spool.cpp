@@ -2,7 +2,6 @@
 // Writes and reads the snapshots of a process.
 #include "profiles/record/spool.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -35,8 +35,7 @@ Hang::Hang(LiveState state) : state_(std::move(state)) {
 std::vector<std::string> Hang::findings() const {
   std::vector<std::string> out;
   // The files of a job that was killed show its last state.
-  const auto gone =
-      std::count_if(state_.ranks.begin(), state_.ranks.end(), [](const LiveRank& r) { return r.state == 'X'; });
+  const auto gone = std::ranges::count_if(state_.ranks, [](const LiveRank& r) { return r.state == 'X'; });
   if (gone == static_cast<long>(state_.ranks.size()))
     out.push_back("The job is over: all " + std::to_string(gone) +
                   " visible processes have ended. Their last state follows.");
@@ -90,7 +89,7 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   }
   std::string waiting;
   for (auto& [kind, of] : kinds) {
-    std::sort(of.begin(), of.end());
+    std::ranges::sort(of);
     const bool one = of.size() == 1;
     waiting += (waiting.empty() ? one ? "Rank " : "Ranks "
                 : one           ? ", rank "
@@ -104,9 +103,9 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
     return r.inside != 1 && !r.stale && any.communicator != 0 && r.communicator == any.communicator && r.n == any.n;
   };
   const auto differs = [&](const LiveRank& r) { return r.op != any.op || r.root != any.root || r.bytes != any.bytes; };
-  bool different = std::any_of(members.begin(), members.end(), [&](const LiveRank* r) { return differs(*r); });
-  if (std::any_of(state_.ranks.begin(), state_.ranks.end(),
-                  [&](const LiveRank& r) { return left(r) && (r.op != any.op || r.root != any.root); })) {
+  bool different = std::ranges::any_of(members, [&](const LiveRank* r) { return differs(*r); });
+  if (std::ranges::any_of(state_.ranks,
+                          [&](const LiveRank& r) { return left(r) && (r.op != any.op || r.root != any.root); })) {
     different = true;
     for (const LiveRank& r : state_.ranks)
       if (left(r)) {
@@ -117,7 +116,7 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   if (any.communicator != 0 && different) {
     std::string text = "The program makes different calls as " + number + ": ";
     bool first = true;
-    for (auto& [kind, of] : kinds) std::sort(of.begin(), of.end());
+    for (auto& [kind, of] : kinds) std::ranges::sort(of);
     for (const auto& [kind, of] : kinds) {
       text += (first ? "" : ", ") + ranks_named(of) + " " + kind;
       first = false;
@@ -140,7 +139,7 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   if (missing.size() > kNamed) details.push_back(std::to_string(missing.size() - kNamed) + " more");
   if (const int unseen = any.comm_size - static_cast<int>(members.size() + missing.size()); missing.empty())
     details.push_back(std::to_string(unseen) + " members that have not entered it and are not visible here");
-  else if (unseen > 0 && any.communicator == profiles::kWorldIdentity)
+  else if (unseen > 0 && any.communicator == kWorldIdentity)
     details.push_back(std::to_string(unseen) + " ranks that are not visible here");
   for (std::size_t i = 0; i < details.size(); ++i) text += (i == 0 ? ", for " : "; and for ") + details[i];
   out.push_back(text + ".");
@@ -164,7 +163,7 @@ std::string Hang::operation(const LiveRank& r) {
 }
 
 std::string Hang::communicator(const LiveRank& r) {
-  if (r.communicator == profiles::kWorldIdentity) return "MPI_COMM_WORLD";
+  if (r.communicator == kWorldIdentity) return "MPI_COMM_WORLD";
   char text[64];
   if (r.communicator == 0) std::snprintf(text, sizeof text, "a communicator of %d ranks", r.comm_size);
   else
@@ -188,10 +187,9 @@ std::string Hang::call_text(const LiveRank& r) const {
 }
 
 std::string Hang::where(const LiveRank& r) const {
-  if (r.comm_size == 0)
-    return r.inside == profiles::LiveLine::kFinalizing ? "in MPI_Finalize" : "before its first collective";
+  if (r.comm_size == 0) return r.inside == LiveLine::kFinalizing ? "in MPI_Finalize" : "before its first collective";
   const std::string call = call_text(r) + ", call " + std::to_string(r.n) + " on " + communicator(r);
-  if (r.inside == profiles::LiveLine::kFinalizing) return "in MPI_Finalize" + lasting(age(r)) + ", after " + call;
+  if (r.inside == LiveLine::kFinalizing) return "in MPI_Finalize" + lasting(age(r)) + ", after " + call;
   if (r.inside == 1) return "in " + call + (age(r) < 0 ? "" : "," + lasting(age(r)));
   const std::string message =
       r.message != 0 ? "in a message, completion or one-sided call" + lasting(message_age(r)) + ", " : "";
@@ -212,9 +210,9 @@ std::string Hang::doing(const LiveRank& r) const {
 std::vector<const LiveRank*> Hang::absent(const LiveRank& call, const std::vector<const LiveRank*>& members) const {
   std::vector<const LiveRank*> out;
   for (const LiveRank& r : state_.ranks) {
-    const bool there = std::find(members.begin(), members.end(), &r) != members.end();
+    const bool there = std::ranges::find(members, &r) != members.end();
     // Of other communicators than MPI_COMM_WORLD only those are known that were there last.
-    const bool member = call.communicator == profiles::kWorldIdentity || call.comm_size == call.ranks ||
+    const bool member = call.communicator == kWorldIdentity || call.comm_size == call.ranks ||
                         (r.communicator == call.communicator && call.communicator != 0);
     if (!there && member) out.push_back(&r);
   }
@@ -255,7 +253,7 @@ std::string Hang::table_of_groups() const {
            (of.size() > 1 ? "" : ", process " + std::to_string(r.pid) + (several_hosts_ ? " on " + r.host : "")) + "\n";
   }
   if (!rest.empty()) {
-    std::sort(rest.begin(), rest.end());
+    std::ranges::sort(rest);
     out += "and in " + std::to_string(order.size() - kMostLines) + " further lines " + ranks_named(rest) + "\n";
   }
   return out;

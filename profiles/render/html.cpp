@@ -30,7 +30,7 @@ std::string escaped(std::string_view text) {
 /// JSON inside a script element: no text can end the element or begin a comment in it.
 std::string script_json(const Json& data) {
   std::string out;
-  for (const char c : profiles::json_text(data))
+  for (const char c : json_text(data))
     if (c == '<') out += "\\u003c";
     else out += c;
   return out;

@@ -168,8 +168,8 @@ Json page_arrivals(const Profile& profile) {
     }
     order.emplace_back(-waited, site);
   }
-  std::stable_sort(all.begin(), all.end(), [](const PageEvent* a, const PageEvent* b) { return a->at_ns < b->at_ns; });
-  std::stable_sort(order.begin(), order.end());
+  std::ranges::stable_sort(all, [](const PageEvent* a, const PageEvent* b) { return a->at_ns < b->at_ns; });
+  std::ranges::stable_sort(order);
   Json plots = Json::array();
   const double span = std::max(end, 1.0);
   plots.push_back(series(all, span));

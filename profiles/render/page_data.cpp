@@ -28,8 +28,8 @@ constexpr std::size_t kMostBars = 500;
 /// The communicators that the page lists.
 constexpr std::size_t kMostCommunicators = 1000;
 
-Json share_json(profiles::Share part) { return part.known() ? rounded(part.value()) : Json(nullptr); }
-Json share_json(double part, double whole) { return share_json(profiles::Share::of(part, whole)); }
+Json share_json(Share part) { return part.known() ? rounded(part.value()) : Json(nullptr); }
+Json share_json(double part, double whole) { return share_json(Share::of(part, whole)); }
 
 /// Texts that many sites share, each once.
 class Texts {
@@ -111,7 +111,7 @@ Json site_data(const Site& s, Texts& places, double rank_time) {
           {"waited", rounded(s.waited)},
           {"share", share_json(s.waited, rank_time)},
           {"last", s.last_ranks(2)},
-          {"waiting", op ? std::string(profiles::waiting_text(*op)) : ""},
+          {"waiting", op ? std::string(waiting_text(*op)) : ""},
           {"imbalance", histogram(s.first_to_last)},
           {"after", histogram(s.after_last_histogram)},
           {"elapsed", histogram(s.elapsed)},

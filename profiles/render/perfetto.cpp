@@ -12,16 +12,16 @@ namespace {
 
 class Trace {
  public:
-  Trace(const Profile& profile, const RecordedArrivals& record, const profiles::Sink& sink)
+  Trace(const Profile& profile, const RecordedArrivals& record, const Sink& sink)
       : profile_(profile), record_(record), sink_(sink) {}
 
   void write() {
     const analysis::ProfileJob& job = profile_.job;
     sink_("{\"displayTimeUnit\":\"ns\",\"otherData\":" +
-          profiles::json_text(Json({{"writer", "latecomer export"},
-                                    {"program", job.program},
-                                    {"command_line", job.command_line},
-                                    {"start", job.start}})) +
+          json_text(Json({{"writer", "latecomer export"},
+                          {"program", job.program},
+                          {"command_line", job.command_line},
+                          {"start", job.start}})) +
           ",\"traceEvents\":[");
     // Perfetto takes thread 0 for the idle thread, and the thread whose number is the process's for its main thread.
     const std::size_t ranks = record_.ranks.size();
@@ -29,13 +29,11 @@ class Trace {
     for (const std::string& host : profile_.hosts) {
       const auto [found, added] = hosts.try_emplace(host, ranks + 1 + hosts.size());
       processes_.push_back(found->second);
-      if (added)
-        put("M", "process_name", processes_.size() - 1, "\"args\":" + profiles::json_text(Json({{"name", host}})));
+      if (added) put("M", "process_name", processes_.size() - 1, "\"args\":" + json_text(Json({{"name", host}})));
     }
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-      put("M", "thread_name", rank,
-          "\"args\":" + profiles::json_text(Json({{"name", "rank " + std::to_string(rank)}})));
-      put("M", "thread_sort_index", rank, "\"args\":" + profiles::json_text(Json({{"sort_index", rank}})));
+      put("M", "thread_name", rank, "\"args\":" + json_text(Json({{"name", "rank " + std::to_string(rank)}})));
+      put("M", "thread_sort_index", rank, "\"args\":" + json_text(Json({{"sort_index", rank}})));
       for (const Visit& visit : record_.ranks[rank]) write(rank, visit);
     }
     sink_("\n]}\n");
@@ -55,9 +53,8 @@ class Trace {
     return at(from) + text;
   }
   void put(const char* phase, const std::string& name, std::size_t rank, const std::string& rest) {
-    sink_((first_ ? "\n{\"ph\":\"" : ",\n{\"ph\":\"") + std::string(phase) +
-          "\",\"name\":" + profiles::json_text(Json(name)) + ",\"pid\":" + std::to_string(processes_[rank]) +
-          ",\"tid\":" + std::to_string(rank + 1) + "," + rest + "}");
+    sink_((first_ ? "\n{\"ph\":\"" : ",\n{\"ph\":\"") + std::string(phase) + "\",\"name\":" + json_text(Json(name)) +
+          ",\"pid\":" + std::to_string(processes_[rank]) + ",\"tid\":" + std::to_string(rank + 1) + "," + rest + "}");
     first_ = false;
   }
 
@@ -84,8 +81,7 @@ class Trace {
     const RecordedCall& call = record_.calls[visit.call];
     const core::Nanoseconds arrival = call.arrivals[visit.position], exit = call.exits[visit.position];
     const Site& site = profile_.sites[call.site];
-    const std::string name = site.op + " at " + site.place(),
-                      args = ",\"args\":" + profiles::json_text(arguments(call, visit));
+    const std::string name = site.op + " at " + site.place(), args = ",\"args\":" + json_text(arguments(call, visit));
     if (exit < 0) return put("i", name, rank, at(arrival) + ",\"s\":\"t\",\"cat\":\"collective\"" + args);
     if (!visit.nested) {
       const std::string asynchronous = ",\"cat\":\"overlapping\"" + id(visit);
@@ -97,8 +93,7 @@ class Trace {
     if (const auto position = call.awaited[visit.position]; position >= 0) {
       const core::Rank awaited = world(call, position);
       put("X", "waiting", rank,
-          span(arrival, end) +
-              ",\"cat\":\"waiting\",\"args\":" + profiles::json_text(Json({{"awaited_rank", awaited}})));
+          span(arrival, end) + ",\"cat\":\"waiting\",\"args\":" + json_text(Json({{"awaited_rank", awaited}})));
       if (end < exit) {
         put("s", "awaited", static_cast<std::size_t>(awaited), at(end) + ",\"cat\":\"waiting\"" + id(visit));
         put("f", "awaited", rank, at(end) + ",\"bp\":\"e\",\"cat\":\"waiting\"" + id(visit));
@@ -109,14 +104,14 @@ class Trace {
 
   const Profile& profile_;
   const RecordedArrivals& record_;
-  const profiles::Sink& sink_;
+  const Sink& sink_;
   std::vector<std::size_t> processes_;  // [ranks]: number of the host's process
   bool first_ = true;
 };
 
 }  // namespace
 
-void write_perfetto(const Profile& profile, const RecordedArrivals& record, const profiles::Sink& sink) {
+void write_perfetto(const Profile& profile, const RecordedArrivals& record, const Sink& sink) {
   Trace(profile, record, sink).write();
 }
 

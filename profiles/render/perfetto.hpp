@@ -11,6 +11,6 @@ namespace latecomer::profiles {
 /// the slices `waiting`, up to the arrival of the awaited rank, and `after the last arrival`. An arrow leads from the
 /// awaited rank's arrival to the end of each wait for it. A call that overlaps an earlier one of its rank has an
 /// asynchronous track, and a call without a known exit is an instant.
-void write_perfetto(const Profile& profile, const RecordedArrivals& record, const profiles::Sink& sink);
+void write_perfetto(const Profile& profile, const RecordedArrivals& record, const Sink& sink);
 
 }  // namespace latecomer::profiles

@@ -7,15 +7,14 @@
 
 namespace latecomer::profiles {
 
-profiles::Metrics metrics_of(const Profile& profile, int sites, int ranks) {
-  using profiles::RankMetrics;
+Metrics metrics_of(const Profile& profile, int sites, int ranks) {
   const auto most = static_cast<std::size_t>(std::max(ranks, 0));
-  profiles::Metrics out;
+  Metrics out;
   out.job = {{"program", core::base_name(profile.job.program)}};
   if (const auto waits = wait_share(profile); waits.known()) out.wait_share = waits.value();
   for (const analysis::RankFigures& r : profile.analysis.ranks())
     out.ranks.push_back({r.name(), r.host, r.waited, r.awaited, r.last, r.late.value_or(0)});
-  profiles::keep_largest(out.ranks, most, [](const RankMetrics& row) { return row.awaited_ns; });
+  keep_largest(out.ranks, most, [](const RankMetrics& row) { return row.awaited_ns; });
   for (const Site& site : profile.sites) {
     auto& one = out.sites.emplace_back();
     one.labels = {{"op", site.op},
@@ -26,10 +25,10 @@ profiles::Metrics metrics_of(const Profile& profile, int sites, int ranks) {
     one.waited_ns = site.waited;
     for (const analysis::RankRow& row : site.ranks)
       one.ranks.push_back({row.name(), "", row.waited, row.awaited, row.last, row.offset});
-    profiles::keep_largest(one.ranks, most, [](const RankMetrics& row) { return row.times_last; });
+    keep_largest(one.ranks, most, [](const RankMetrics& row) { return row.times_last; });
   }
-  profiles::keep_largest(out.sites, static_cast<std::size_t>(std::max(sites, 0)),
-                         [](const profiles::SiteMetrics& site) { return site.waited_ns; });
+  keep_largest(out.sites, static_cast<std::size_t>(std::max(sites, 0)),
+               [](const SiteMetrics& site) { return site.waited_ns; });
   return out;
 }
 

@@ -9,6 +9,6 @@ namespace latecomer::profiles {
 
 /// The `sites` sites with the longest waits, the `ranks` ranks that were awaited longest, and per site the `ranks`
 /// ranks that came last most often.
-profiles::Metrics metrics_of(const Profile& profile, int sites, int ranks);
+Metrics metrics_of(const Profile& profile, int sites, int ranks);
 
 }  // namespace latecomer::profiles

@@ -53,7 +53,7 @@ void print_rows(const char* title, const char* first, const std::vector<Row>& al
   for (const Row* row : rows) {
     std::printf("%*s %-16s", width, name_of(*row).c_str(), host_of(*row).c_str());
     const auto cell = [](double part, double whole) {
-      std::printf(" %9s", profiles::Share::of(part, whole).percent(1, "-").c_str());
+      std::printf(" %9s", Share::of(part, whole).percent(1, "-").c_str());
     };
     for (const auto& column : analysis::kTimeColumns) cell(row->times.*column.value, row->wall);
     cell(row->waited, row->covered);

@@ -139,7 +139,7 @@ class HostMatching {
       // The cores that were tried, and the ranks on them, have no free core among them.
       Sharing out{{rank(r)}, tried_};
       for (const int core : tried_) out.ranks.push_back(rank(on_[core]));
-      std::sort(out.ranks.begin(), out.ranks.end());
+      std::ranges::sort(out.ranks);
       return out;
     }
     return {};

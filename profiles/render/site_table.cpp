@@ -2,7 +2,6 @@
 // Prints one line per call site.
 #include "profiles/render/site_table.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <vector>

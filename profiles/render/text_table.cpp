@@ -80,4 +80,6 @@ std::string paragraph(const std::string& text, std::size_t width) {
   return out + "\n";
 }
 
+void print_paragraph(const std::string& text) { std::printf("%s", paragraph(text, kLineWidth).c_str()); }
+
 }  // namespace latecomer::profiles

@@ -36,5 +36,7 @@ std::string cut(const std::string& text, std::size_t width);
 
 /// The text in lines of at most `width` characters, broken between words, with a line feed at the end.
 std::string paragraph(const std::string& text, std::size_t width);
+/// Prints it in lines of at most kLineWidth characters.
+void print_paragraph(const std::string& text);
 
 }  // namespace latecomer::profiles

@@ -132,14 +132,14 @@ std::string text_of(const analysis::LongerPart& longer) {
 
 }  // namespace
 
-profiles::Share wait_share(const Profile& profile) {
+Share wait_share(const Profile& profile) {
   const Totals t = totals(profile);
-  return profiles::Share::of(t.waited, t.time);
+  return Share::of(t.waited, t.time);
 }
 
-profiles::Share shortened_share(const Profile& profile) {
+Share shortened_share(const Profile& profile) {
   const Totals t = totals(profile);
-  return profiles::Share::of(t.large, t.time);
+  return Share::of(t.large, t.time);
 }
 
 std::string reach_text(const analysis::ProfileJob& job) {
@@ -171,7 +171,7 @@ std::string longer_over_run(const Profile& profile, const analysis::CallFigures&
   const auto rank = std::ranges::find_if(ranks, [&](const analysis::RankFigures& r) { return r.first == row.rank; });
   if (rank == ranks.end() || rank->ranks != 1) return "";
   const auto op = core::find_collective(calls.op);
-  const bool one_waits = op && profiles::waiting_in(*op) == profiles::WaitRule::root_for_last;
+  const bool one_waits = op && waiting_in(*op) == WaitRule::root_for_last;
   // Each waiting rank waits as long as the rank is late.
   const double late =
       row.awaited / (one_waits ? 1 : std::max(1.0, calls.comm_size - 1)) / std::max(1.0, profile.job.wall);
@@ -326,7 +326,7 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
                   " waits longest (" + percent(callers.front().figures.waited, site.waited) + ").";
   // A call ends earlier by the time that each rank waits for the late one, or by the mean wait if all are equal.
   const auto op = core::find_collective(worst.op);
-  const bool all_wait = op && profiles::waiting_in(*op) == profiles::WaitRule::all_for_last;
+  const bool all_wait = op && waiting_in(*op) == WaitRule::all_for_last;
   const double gone = one && all_wait ? row->awaited / (worst.comm_size - 1) / t.time * profile.job.ranks : 0;
   const double equal = gone > 0 ? gone * (1 - 1 / worst.comm_size) : t.waited / t.time;
   // The calls of one caller may have too few samples where those of the whole site have enough.

@@ -18,11 +18,11 @@ std::vector<std::string> verdict(const Profile& profile);
 std::vector<std::string> standstill(const analysis::LiveState& state);
 
 /// The share of the time of all ranks that they waited in collectives.
-profiles::Share wait_share(const Profile& profile);
+Share wait_share(const Profile& profile);
 
 /// The share of the time of all ranks that an algorithm may shorten: the time after the last arrival in calls of more
 /// than 2 KiB.
-profiles::Share shortened_share(const Profile& profile);
+Share shortened_share(const Profile& profile);
 
 /// Where the snapshots of ranks end, in a job that runs still or was cut short: "3.600 s to 44.000 s".
 std::string reach_text(const analysis::ProfileJob& job);

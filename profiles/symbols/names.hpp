@@ -3,7 +3,6 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "profiles/analysis/frame.hpp"
 #include "profiles/base/progress.hpp"

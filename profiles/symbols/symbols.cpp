@@ -15,8 +15,6 @@
 
 namespace latecomer::profiles {
 
-using profiles::demangled;
-
 namespace {
 
 /// The name of a function in debug information: with its scope and arguments where the language has them.
@@ -86,9 +84,8 @@ struct Symbols::Module {
       if (name && *name && symbol.st_shndx != SHN_UNDEF && GELF_ST_TYPE(symbol.st_info) == STT_FUNC)
         functions.emplace_back(at, name);
     }
-    if (count > 0) std::sort(functions.begin(), functions.end());
-    const auto after = std::upper_bound(functions.begin(), functions.end(), address,
-                                        [](GElf_Addr a, const auto& f) { return a < f.first; });
+    if (count > 0) std::ranges::sort(functions);
+    const auto after = std::ranges::upper_bound(functions, address, {}, [](const auto& f) { return f.first; });
     return after == functions.begin() ? "" : demangled(std::prev(after)->second.c_str());
   }
 };

@@ -27,7 +27,7 @@ void plan_plain(const Problem& problem, const Emit& emit) {
     for (Rank p = 0; p < ranks; ++p) {
       if (p == problem.root) continue;
       const auto& mine = state[static_cast<std::size_t>(p)];
-      const bool holds = std::any_of(mine.begin(), mine.end(), [](char s) { return s == kHeld; });
+      const bool holds = std::ranges::any_of(mine, [](char s) { return s == kHeld; });
       if (!holds && took_part[static_cast<std::size_t>(p)]) left[static_cast<std::size_t>(p)] = 1;
       done = done && !holds;
     }
@@ -41,11 +41,11 @@ void plan_plain(const Problem& problem, const Emit& emit) {
       group.clear();
       for (Rank p = 0; p < ranks; ++p)
         if (!left[static_cast<std::size_t>(p)] && time(p) < first + d) group.push_back(p);
-      std::stable_sort(group.begin(), group.end(), [&](Rank x, Rank y) { return time(x) < time(y); });
+      std::ranges::stable_sort(group, [&](Rank x, Rank y) { return time(x) < time(y); });
     };
     gather();
     std::fill(has_sent.begin(), has_sent.end(), 0);
-    const Rank sink = std::find(group.begin(), group.end(), problem.root) != group.end() ? problem.root : group.front();
+    const Rank sink = std::ranges::find(group, problem.root) != group.end() ? problem.root : group.front();
     std::vector<Message> sent;
     const auto serve = [&](Rank p) {
       for (int j = 0; j < segments; ++j) {
@@ -70,7 +70,7 @@ void plan_plain(const Problem& problem, const Emit& emit) {
     if (sent.empty()) {  // nothing will happen before the next process is in the group
       Nanoseconds next = INT64_MAX;
       for (Rank p = 0; p < ranks; ++p)
-        if (!took_part[static_cast<std::size_t>(p)] && std::find(group.begin(), group.end(), p) == group.end())
+        if (!took_part[static_cast<std::size_t>(p)] && std::ranges::find(group, p) == group.end())
           next = std::min(next, time(p));
       if (next != INT64_MAX) rounds = std::max<std::int64_t>(1, (next - time(group.front())) / d);
     }
