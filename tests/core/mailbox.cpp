@@ -170,7 +170,7 @@ TEST_CASE("mailbox: without memory for a long message, the messages behind it ar
     largest_allocation = SIZE_MAX;
     CHECK(waits);
     CHECK(processes[1].got[0] == std::vector{small, small, within, small});
-    CHECK_FALSE(processes[0].box.waits());
+    CHECK_FALSE(processes[0].box.has_waiting_bytes());
     put(longest);
     pump();
     CHECK(processes[1].got[0].back() == longest);
