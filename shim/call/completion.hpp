@@ -9,7 +9,7 @@
 namespace latecomer::shim {
 
 /// now() on the job's common clock.
-inline Nanoseconds common_now() { return job_clocks().common(); }
+inline Nanoseconds common_now() { return job_clocks().common_now(); }
 
 /// Exit time of call n in the log, if it is still there.
 inline void write_exit(const JobLock& lock, CommState& state, std::uint64_t n, Nanoseconds exit) {

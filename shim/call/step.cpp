@@ -190,15 +190,15 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
     if (!call.counts()) return;
     const bool blocks = call.signature.kind == core::CallKind::blocking;
     if (mpi_time.watched) {
-      if (blocks) sampler.arrive();
-      else sampler.discard();
+      if (blocks) sampler.end_interval_at_arrival();
+      else sampler.discard_interval();
     }
     if (blocks) show_call(call);
     if (step.hear || step.ends_epoch) [[unlikely]]
       at_boundary(call, step);
     if (call.decides && job_world().together) decide_call(call);
     if (state.dispatch.watched && !(call.decision.algorithm && call.decision.algorithm->background))
-      pass(state, call.n);
+      skip_engine(state, call.n);
     if (!talks) [[unlikely]]
       set_full_log_aside(state);
     log_call(call);
@@ -235,7 +235,7 @@ void end_call(ObservedCall& call) noexcept {
     keep_on_disk(at);
     if (state.member.rests() && call.slot && !call.decision.algorithm) [[unlikely]] {
       idle_begin(state, *call.slot, call.signature.op);
-      if (idle.state) sampler.discard();
+      if (idle.state) sampler.discard_interval();
     }
   } catch (...) {
     lost = true;

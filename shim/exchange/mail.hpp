@@ -7,7 +7,11 @@
 #include <mutex>
 #include <span>
 
+#include "core/base/types.hpp"
+
 namespace latecomer::shim {
+
+using core::Rank;
 
 /// The first byte of a message.
 enum class Mail : std::uint8_t {

@@ -237,7 +237,7 @@ int Executor::run_key(CommState& state, std::uint64_t n, const ScheduleKey& key,
   if (core::is_irregular(op)) return run_irregular(state, key, operands, block, pattern, failure);
   if (!core::is_reduction(op)) return run_movement(state, n, key, operands, own, failure);
   Layout layout;
-  if (failure == MPI_SUCCESS) failure = layout.fill(operands.datatype);
+  if (failure == MPI_SUCCESS) failure = layout.read_type(operands.datatype);
   return run_schedule(state, key, operands, layout, pattern, failure);
 }
 
@@ -254,7 +254,7 @@ int Executor::run_movement(CommState& state, std::uint64_t n, const ScheduleKey&
   const int rc = key.algorithm->background && state.dispatch.watched
                      ? run_with_engine(state, n, key, plain, own, failure)
                      : run_schedule(state, key, plain, Layout::bytes(), own ? &own->pattern : nullptr, failure);
-  return rc == MPI_SUCCESS ? bytes->finish() : rc;
+  return rc == MPI_SUCCESS ? bytes->finish_copies() : rc;
 }
 
 int Executor::run_irregular(CommState& state, const ScheduleKey& key, const Operands& operands, core::Bytes block,

@@ -51,7 +51,7 @@ extern "C" LATECOMER_HIDDEN void latecomer_pcontrol(int level, double fraction) 
   if (level == 5711) say_edge(fraction);  // LATECOMER_EDGE
 }
 
-int flush() try {
+int flush_profile() try {
   if (!active.load() || !job_output().spool.begun()) return 1;
   const KeepErrno keep;
   const JobLock lock;

@@ -106,6 +106,6 @@ const char* own_build_ids() {
 extern "C" __attribute__((visibility("default"))) const latecomer::front::Family* latecomer_family() {
   using namespace latecomer;
   static constexpr front::Family kFamily{__start_latecomer_entries, __stop_latecomer_entries, &shim::start_family,
-                                         &shim::say_edge, &shim::flush};
+                                         &shim::say_edge, &shim::flush_profile};
   return &kFamily;
 }

@@ -51,7 +51,7 @@ void share_history() {
     if (!use.why_not.empty()) say(1, "no plan of '%s' is used: %s", use.file.c_str(), use.why_not.c_str());
     JobLock()->mine.job.history = std::move(use);
   }
-  share(bytes);
+  share_bytes(bytes);
   if (job_world().rank != 0) core::Plan::deserialize(bytes, job_world().size, earlier_run().history.plan);
 }
 

@@ -38,7 +38,7 @@ void note_forced_rules();
 /// Gives rank 0's bytes to every rank, in pieces: MPI may have another way for large messages, which the program may
 /// not be able to take.
 template <typename Bytes>
-void share(Bytes& bytes) {
+void share_bytes(Bytes& bytes) {
   auto size = static_cast<long long>(bytes.size());
   PMPI_Bcast(&size, 1, MPI_LONG_LONG, 0, job_world().comm);
   bytes.resize(static_cast<std::size_t>(size));

@@ -63,7 +63,7 @@ int latecomer_range_query(void* state, MPI_Status* status) {
 }
 int latecomer_range_free(void* state) {
   auto* const e = static_cast<Exported*>(state);
-  library().discard(e->operation);
+  library().discard_operation(e->operation);
   delete e;
   return MPI_SUCCESS;
 }

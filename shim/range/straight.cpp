@@ -35,7 +35,7 @@ MPI_Count gapless_size(MPI_Datatype type) {
   for (const Known& k : known)
     if (k.type == type && type != MPI_DATATYPE_NULL) return k.size;
   shim::Layout layout;
-  if (layout.fill(type) != MPI_SUCCESS || !layout.gapless) return -1;
+  if (layout.read_type(type) != MPI_SUCCESS || !layout.gapless) return -1;
   if (shim::is_basic(type)) known[next++ % 4] = {type, layout.size};  // basic datatypes are never freed
   return layout.size;
 }
@@ -48,7 +48,7 @@ bool commutes(MPI_Op op) {
 
 }  // namespace
 
-const Straight::Prepared& Straight::prepared(const Key& key) {
+const Straight::Prepared& Straight::prepare_line(const Key& key) {
   std::size_t at = static_cast<std::size_t>(key.op) * 31 + static_cast<std::size_t>(key.ranks) * 7 +
                    static_cast<std::size_t>(key.me) * 3 + static_cast<std::size_t>(key.root) * 59 +
                    static_cast<std::size_t>(key.element_bytes) * 5;
@@ -102,7 +102,7 @@ const Straight::Prepared& Straight::prepared(const Key& key) {
   return *place;
 }
 
-bool Straight::run(const latecomer_range& range, const Arguments& a, int* rc) {
+bool Straight::run_collective(const latecomer_range& range, const Arguments& a, int* rc) {
   Key key{a.op, false, true, false, range.size, range.rank, core::is_rooted(a.op) ? a.root : 0, 1};
   Elements count = 0;
   if (a.op == Kind::barrier) {
@@ -129,14 +129,14 @@ bool Straight::run(const latecomer_range& range, const Arguments& a, int* rc) {
     count = by_send ? sent * a.send_count : received * a.recv_count;
   }
   if (a.op != Kind::barrier) key.empty = count == 0;
-  const Prepared& line = prepared(key);
+  const Prepared& line = prepare_line(key);
   if (count > line.most) return false;
-  *rc = run(line, range, a, count, key.element_bytes);
+  *rc = run_line(line, range, a, count, key.element_bytes);
   return true;
 }
 
-int Straight::run(const Prepared& line, const latecomer_range& range, const Arguments& a, Elements count,
-                  core::Bytes element_bytes) {
+int Straight::run_line(const Prepared& line, const latecomer_range& range, const Arguments& a, Elements count,
+                       core::Bytes element_bytes) {
   Hub& hub = hub_of(range);
   const Elements unit = count * element_bytes;
   Envelope envelope{identity_of(range), 0, hub.next_collective(identity_of(range)), 0, 0};

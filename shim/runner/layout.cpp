@@ -232,7 +232,7 @@ bool holds_data(MPI_Datatype type) {
   }
 }
 
-int Layout::fill(MPI_Datatype type) {
+int Layout::read_type(MPI_Datatype type) {
   int rc = PMPI_Type_size_x(type, &size);
   if (rc == MPI_SUCCESS && is_basic(type)) {
     lower = true_lower = 0;

@@ -36,13 +36,13 @@ std::string function_at(std::uintptr_t address) {
 }  // namespace
 
 void name_frames(const std::vector<profiles::Frame*>& frames) {
-  const std::vector<Loaded> modules = loaded_modules();
+  const std::vector<LoadedModule> modules = loaded_modules();
   const Nanoseconds until = now() + kLongest;
   for (profiles::Frame* f : frames) {
     // Another rank's file of the same name may differ, unless it has the same build-id.
     if (!f->function.empty() || f->offset == 0 || f->build_id.empty()) continue;
     const auto module = std::ranges::find_if(
-        modules, [&](const Loaded& m) { return m.build_id == f->build_id && m.path == f->module; });
+        modules, [&](const LoadedModule& m) { return m.build_id == f->build_id && m.path == f->module; });
     if (module != modules.end()) f->function = function_at(module->base + f->offset - 1);
     if (now() > until) return;
   }

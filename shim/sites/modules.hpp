@@ -42,11 +42,11 @@ void find_wrappers();
 void name_wrappers(const std::vector<std::string>& globs);
 
 /// The modules of this process, as frames name them. `base`: the address of the module's own address 0.
-struct Loaded {
+struct LoadedModule {
   std::string path, build_id;
   std::uintptr_t base;
 };
-std::vector<Loaded> loaded_modules();
+std::vector<LoadedModule> loaded_modules();
 
 /// Whether the address lies in the code that starts a program or a thread: the C library, or the program's entry.
 bool starts_program(std::uintptr_t address, const profiles::Frame& frame);
