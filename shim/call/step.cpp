@@ -136,7 +136,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   if (entry && entry->remembered) ++earlier_run().calls;
 }
 
-/// Whether the exchange has something to do after this call.
+/// Whether this rank looks for messages of the exchange after this call.
 bool exchange_is_due(const ObservedCall& call) {
   return call.counts() && (call.n >= call.state->tree.look_at || call.state->member.looks_after(call.n));
 }

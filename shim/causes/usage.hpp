@@ -92,14 +92,14 @@ class FileCall {
   bool counts_;
 };
 
-/// Samples intervals between blocking collectives. One thread uses it: the one that started MPI. Others are not
-/// sampled. The intervals are of two kinds. The first kind holds the first ones of a run, those at sites after which
-/// the next exit was late the last time, and those that end late. All of them are sampled, and each stands for itself.
-/// Of the others, random ones are sampled, and each stands for the intervals of its kind since the one before it.
+/// Samples intervals between blocking collectives, only on the thread that started MPI. Intervals are of two kinds. The
+/// first kind: the first intervals of a run, intervals at a site where the last interval ended late, and intervals that
+/// end late. The sampler samples all of them, and each sample stands for its own interval. All other intervals are of
+/// the second kind. The sampler samples some at random, and each stands for all of this kind since the sample before.
 ///
-/// Nobody knows at the beginning of an interval that it will be long. So there is a reading at an exit whenever the one
-/// before it is long ago. What the thread did since that one is known at the next such exit. If one interval and its
-/// call take most of that time, the interval has its parts.
+/// At the beginning of an interval, the sampler does not know that the interval will be long. So it reads the counters
+/// at an exit if the last reading is long ago. The next such reading gives the work of the thread between the two. If
+/// one interval and its call take most of that time, these figures count as the parts of that interval.
 class Sampler {
  public:
   /// On the thread that starts MPI. Without the kernel's counters nothing is sampled.

@@ -43,7 +43,7 @@ void start_engine(bool granted);
 bool engine_runs();
 /// Ends the thread. Messages under way are completed, as MPI_Finalize would wait for them.
 void stop_engine() noexcept;
-/// The same at the end of a process that has not called MPI_Finalize: nothing is completed.
+/// Ends the thread of a process that has not called MPI_Finalize. Completes no message.
 void halt_engine() noexcept;
 
 /// Registers an identified communicator, if there is an engine.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this family gives to the front, and what it takes from there: the functions of the process's MPI library.
+// The functions that this family gives to the front, and the functions of MPI that it gets from the front.
 #include "shim/front/family.hpp"
 
 #include <cstdio>

@@ -168,7 +168,7 @@ void read_part(Rank world, Mail kind, std::span<const char> message) noexcept {
 
 namespace {
 
-/// What a rank has merged so far. Making an empty one allocates, too, so `attempt` makes it.
+/// The part that a rank has merged so far. An empty one allocates memory, too, so `attempt` makes it.
 using Part = std::optional<profiles::Merged>;
 
 /// Makes the bytes of the part: of this rank alone, if it has merged nothing. Returns whether it could.

@@ -16,7 +16,7 @@
 namespace latecomer::shim {
 namespace {
 
-/// The file of `learn` if it holds something, else that of `history`.
+/// The file of the key `learn` if it is not empty, else the file of the key `history`.
 std::string file_to_read(const core::Policy& policy) {
   struct stat there {};
   const bool learned = !policy.learn.empty() && stat(policy.learn.c_str(), &there) == 0 && there.st_size > 0;

@@ -80,9 +80,9 @@ const Straight::Prepared& Straight::prepare_line(const Key& key) {
     Step step{line.steps[i]};
     if (step.kind == core::OpKind::send) {
       const auto trails = [&](std::size_t at) { return at >= last_receive; };
-      // Where a send waits for its receiver, only the last one may: else a rank waits for each receiver in turn.
+      // Where a send waits for its receiver, only the last send may wait: else a rank waits for each receiver in turn.
       step.waits = trails(i) && (!shim::kSendWaits || i + 1 == line.steps.size());
-      // The first chunk is that of sends that wait. Chunks in flight follow.
+      // All sends that wait use the first chunk. Each send in flight has a chunk of its own, after the first.
       if (!step.waits) step.chunk = ++fresh->chunks;
       if (trails(i) && i > 0) {
         const Step& before = fresh->steps.back();

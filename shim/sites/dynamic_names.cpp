@@ -25,7 +25,7 @@ std::string function_at(std::uintptr_t address) {
   Dl_info info{};
   void* entry = nullptr;
   if (!dladdr1(reinterpret_cast<const void*>(address), &info, &entry, RTLD_DL_SYMENT)) return "";
-  // Without the size, the symbol before a function that has none would name it.
+  // Check the size: a function without a symbol would else get the name of the symbol before it.
   const auto* symbol = static_cast<const ElfW(Sym)*>(entry);
   if (!symbol || !info.dli_sname || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC ||
       address - reinterpret_cast<std::uintptr_t>(info.dli_saddr) >= symbol->st_size)

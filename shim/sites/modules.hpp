@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The modules of this process, and the mappings of those that are no place of a call site.
+// The modules of this process, and the memory mappings of modules whose frames are never a call site.
 #pragma once
 
 #include <atomic>

@@ -262,7 +262,7 @@ bool learn_rules(std::uintptr_t from) {
   return learnt;
 }
 
-/// The frames between MPI and a new site: that of a wrapper library (0: no such frame), and generated code.
+/// The frames between MPI and a new site: the frame of a wrapper library (0: no such frame), and generated code.
 struct Between {
   std::uintptr_t wrapper = 0;
   bool generated = false;
@@ -284,14 +284,14 @@ Between look_between(std::uintptr_t from) {
 std::uint64_t key_of(const std::uintptr_t* chosen, int count) {
   std::uint64_t key = chosen[0];
   if (frames_per_call == 1) return key;
-  // Each is mixed by itself: a chain of mix64 takes 4 ns more of every call at depth 4.
+  // Mix each address by itself: a chain of mix64 takes 4 ns more of every call at depth 4.
   for (int i = 1; i < count; ++i) key = key * 0xd1342543de82ef95ull + core::mix64(chosen[i]);
   return key | kSeveral;
 }
 
 bool usable(const Slot* slot) { return slot && slot->site.load(std::memory_order_relaxed) != 0; }
 
-/// The slot of frames that came from no known way.
+/// The slot of frames whose addresses are not in the table yet.
 [[gnu::noinline, gnu::cold]] Slot& new_way(const std::uintptr_t* chosen, int count, std::uint64_t key,
                                            std::uintptr_t from) {
   if (count > frames_per_site && callers_full()) {

@@ -117,8 +117,8 @@ void Incoming::fetch_pieces(Rank from) {
   spare_.pop_back();
 }
 
-/// The place of the oldest piece from that rank that has arrived and has no older one of its source before it; else
-/// pieces_.size().
+/// The place of the oldest piece from `from` that has arrived, if no older piece of the same source is still on its
+/// way. Else pieces_.size().
 std::size_t Incoming::find_piece(Rank from) {
   fetch_pieces(from);
   for (std::size_t at = 0; at < pieces_.size(); ++at) {

@@ -29,13 +29,13 @@ bool post_bytes(Rank world, int tag, const T& value) {
   return post_or_refuse(world, tag, std::span(reinterpret_cast<const char*>(&value), sizeof value));
 }
 
-/// Takes memory for so many pieces, so that they need none later.
+/// Allocates memory for this number of pieces, so that posting them allocates none.
 void expect_outgoing(std::size_t pieces);
 
 /// Frees buffers of pieces that have left. Bounded work.
 void sweep_outgoing();
 
-/// At teardown: whether everything that was posted has left.
+/// At teardown: whether MPI has sent all pieces that were posted.
 bool all_has_left();
 
 /// The pieces of one tag that arrive. A matched probe takes a piece out of MPI's queue, and a request that is tested
@@ -44,7 +44,7 @@ bool all_has_left();
 class Incoming {
  public:
   explicit Incoming(int tag) : tag_(tag) {}
-  /// Takes memory for so many pieces, so that they need none later.
+  /// Allocates memory for this number of pieces, so that receiving them allocates none.
   void expect_pieces(std::size_t pieces);
   /// Gives the oldest piece from `from` (or MPI_ANY_SOURCE), if one has arrived, to f(source, bytes). Pieces of one
   /// source come in their order. If f throws, the piece stays.
