@@ -41,7 +41,7 @@ struct Match {
   Range bytes, comm_size, root, imbalance_factor;
   std::string site;  ///< glob; empty: every site
   bool operator==(const Match&) const = default;
-  /// Whether the rule has only keys whose values all ranks know without a message: U(n) in docs/explanation/agreement.md.
+  /// Whether all ranks know the values of the keys without a message: U(n) in docs/explanation/agreement.md.
   bool universal() const { return site.empty() && imbalance_factor.all(); }
 };
 

@@ -60,7 +60,7 @@ void become_leader(CommState& state);
 /// Renews the texts of the leader's decisions for the profile, and adds the text of the last announced plan.
 void note_decisions(CommState& state);
 
-/// Renews the texts at the end of the communicator. The last text is then the plan in force, with verdicts and without trials.
+/// Renews the texts at the end of the communicator. The last text is then the plan in force, with verdicts, no trials.
 void note_outcome(CommState& state);
 
 /// LATECOMER_CHECK: all ranks send the leader their next call, and the leader compares them. Waits for all ranks.

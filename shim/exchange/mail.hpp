@@ -34,7 +34,7 @@ class MailLock {
   bool taken_ = false;
 };
 
-/// Puts a message for a rank of MPI_COMM_WORLD into the mailbox. pump_mail() sends the message. The caller holds the lock.
+/// Puts a message for a rank of MPI_COMM_WORLD into the mailbox. pump_mail() sends it. The caller holds the lock.
 void put_mail(Rank world, Mail kind, std::span<const char> head, std::span<const char> body = {});
 /// In MPI_Init: exchanges a piece with each neighbour in the tree over all ranks. Collective. MPI libraries
 /// connect two processes at their first message, and a process that has given up its rights by then cannot connect.
