@@ -46,7 +46,7 @@ class PlannedTables {
   static std::size_t size_of(const Key& key, const Kept& kept) {
     return sizeof(Key) + sizeof(Kept) + key.arrivals.size() * sizeof(Nanoseconds) + kept.table->size() * sizeof(int);
   }
-  void keep(Key key, std::shared_ptr<const std::vector<int>> table);
+  void keep_table(Key key, std::shared_ptr<const std::vector<int>> table);
 
   mutable std::mutex mutex_;
   std::map<Key, Kept> tables_;

@@ -92,7 +92,7 @@ void log_call(const ObservedCall& call) {
       state.tree.leadership->signatures.push_back(call.signature);
       if (call.n == 0) {
         const LearnerLock lock(*state.tree.leadership);
-        state.tree.leadership->learner->begin(call.arrival);
+        state.tree.leadership->learner->note_first_call(call.arrival);
       }
     }
   } catch (const std::bad_alloc&) {

@@ -80,7 +80,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
     const JobLock lock;
     if (const Known& k = known[place]; k.comm_size == comm_size && k.signature == signature) return k.decision;
   }
-  const core::Decision decision = core::decide(job_rules().policy, signature, comm_size);
+  const core::Decision decision = core::decide_call(job_rules().policy, signature, comm_size);
   const JobLock lock;
   known[place] = {signature, comm_size, decision};
   return decision;
@@ -105,7 +105,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   const std::uint64_t hash = planned || notes ? call.signature.hash() : 0;
   const core::PlanEntry* entry = planned ? state.member.find_entry(call.n, hash) : nullptr;
   call.decision = with_reserve([&] {
-    return entry ? core::decide_as(job_rules().policy, call.signature, state.size, *entry)
+    return entry ? core::decide_planned_call(job_rules().policy, call.signature, state.size, *entry)
                  : decide_alone(call.signature, state.size);
   });
   if (call.decision.unplanned) [[unlikely]]

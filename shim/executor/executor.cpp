@@ -142,7 +142,7 @@ void Executor::prepare_schedules(CommState& state, const core::Plan& plan) {
   const auto build = [&](const core::PlanEntry& e) {
     const Seen& seen = seen_[e.signature % seen_.size()];
     if (e.algorithm < 0 || !seen.known || seen.signature != e.signature || prepared_.size() == kKeptSchedules) return;
-    const core::Decision decision = core::decide_as(job_rules().policy, seen.call, state.size, e);
+    const core::Decision decision = core::decide_planned_call(job_rules().policy, seen.call, state.size, e);
     if (!decision.algorithm || (decision.algorithm->background && state.dispatch.watched))
       return;  // the engine keeps its own
     const ScheduleKey key = key_of(seen.shape, decision);
