@@ -96,8 +96,8 @@ class Measurement {
         peer_ = rank_ == 0 ? with : 0;
         // On a slow network, one partner is enough.
         const double left = most - (now_ns() - begin);
-        if (agreed(!slow && (i == 0 || i == others || left > most / partners))) {
-          const std::optional<Figures> f = pair(std::max(left, most / 2) / (partners - i));
+        if (agree_on(!slow && (i == 0 || i == others || left > most / partners))) {
+          const std::optional<Figures> f = measure_pair(std::max(left, most / 2) / (partners - i));
           slow = !f;
           if (f) all[pairs++] = *f;
         }
@@ -133,7 +133,7 @@ class Measurement {
     out.rendezvous_latency_ns = of(&Figures::rendezvous);
     out.eager_bytes = static_cast<core::Bytes>(of(&Figures::eager_bytes));
     out.half_duplex = of(&Figures::turns) > 0.5;
-    local(out);
+    measure_local(out);
     // Repeated measurements agree in two digits.
     for (const core::NetworkTime& time : core::kNetworkTimes) {
       char text[32];
@@ -195,7 +195,7 @@ class Measurement {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
   }
-  void finish(MPI_Request& request) {
+  void finish_request(MPI_Request& request) {
     typename Mpi::Wait wait(effort_.yielding);
     for (int done = 0;;) {
       Mpi::test(&request, &done);
@@ -203,31 +203,31 @@ class Measurement {
       if (!wait.again()) throw GivenUp();
     }
   }
-  void send(int bytes, Channel channel) {
+  void send_bytes(int bytes, Channel channel) {
     MPI_Request request = MPI_REQUEST_NULL;
     Mpi::isend(buffer_.data(), bytes, peer_, channel, comm_, &request);
-    finish(request);
+    finish_request(request);
   }
-  void receive(int bytes, Channel channel) {
+  void receive_bytes(int bytes, Channel channel) {
     MPI_Request request = MPI_REQUEST_NULL;
     Mpi::irecv(other_.data(), bytes, peer_, channel, comm_, &request);
-    finish(request);
+    finish_request(request);
   }
 
   /// Gives rank 0's value to its partner.
   template <typename T>
-  T agreed(T value) {
+  T agree_on(T value) {
     std::memcpy(buffer_.data(), &value, sizeof value);
-    if (rank_ == 0) send(sizeof value, kMeasureAgreedChannel);
+    if (rank_ == 0) send_bytes(sizeof value, kMeasureAgreedChannel);
     else {
-      receive(sizeof value, kMeasureAgreedChannel);
+      receive_bytes(sizeof value, kMeasureAgreedChannel);
       std::memcpy(&value, other_.data(), sizeof value);
     }
     return value;
   }
 
   /// The sizes and rounds that fit into `budget` nanoseconds on this network. Nothing if the least ones take too long.
-  std::optional<Pace> pace(double budget) {
+  std::optional<Pace> find_pace(double budget) {
     Pace out;
     // The probe sets the sizes only, so its time may err by a factor. A longer probe would be more exact, but slow on a
     // slow network: 8 KiB take 8 ms at 1 MB/s.
@@ -255,8 +255,8 @@ class Measurement {
     out.most_eager =
         static_cast<int>(std::clamp(0.1 * budget / std::max(per_byte, 1e-3), 16384.0, static_cast<double>(kMostEager)));
     const bool fit = kSizes * per_byte * out.half < 0.6 * effort_.most_ns;
-    if (!agreed(fit)) return {};
-    return agreed(out);
+    if (!agree_on(fit)) return {};
+    return agree_on(out);
   }
 
   /// Half a round trip of messages of that size. Both ranks of the pair call it.
@@ -265,11 +265,11 @@ class Measurement {
     for (int i = -2; i < std::max(kLeastRounds, rounds / effort_.hurry); ++i) {
       const double begin = now_ns();
       if (rank_ == 0) {
-        send(bytes, kMeasureRequestChannel);
-        receive(bytes, kMeasureAnswerChannel);
+        send_bytes(bytes, kMeasureRequestChannel);
+        receive_bytes(bytes, kMeasureAnswerChannel);
       } else {
-        receive(bytes, kMeasureRequestChannel);
-        send(bytes, kMeasureAnswerChannel);
+        receive_bytes(bytes, kMeasureRequestChannel);
+        send_bytes(bytes, kMeasureAnswerChannel);
       }
       if (i >= 0) ns.add((now_ns() - begin) / 2);
     }
@@ -284,29 +284,29 @@ class Measurement {
   double both_ways(int bytes, int rounds) {
     Times ns;
     for (int i = -1; i < std::max(kLeastRounds, rounds / effort_.hurry); ++i) {
-      meet();
+      meet_partner();
       const double begin = now_ns();
-      exchange(bytes);
+      exchange_bytes(bytes);
       if (i >= 0) ns.add(now_ns() - begin);
     }
     return ns.least();
   }
   /// Both ranks of the pair leave at about the same time.
-  void meet() {
+  void meet_partner() {
     if (rank_ == 0) {
-      send(0, kMeasureMeetingChannel);
-      receive(0, kMeasureMeetingChannel);
+      send_bytes(0, kMeasureMeetingChannel);
+      receive_bytes(0, kMeasureMeetingChannel);
     } else {
-      receive(0, kMeasureMeetingChannel);
-      send(0, kMeasureMeetingChannel);
+      receive_bytes(0, kMeasureMeetingChannel);
+      send_bytes(0, kMeasureMeetingChannel);
     }
   }
-  void exchange(int bytes) {
+  void exchange_bytes(int bytes) {
     MPI_Request out = MPI_REQUEST_NULL, in = MPI_REQUEST_NULL;
     Mpi::irecv(other_.data(), bytes, peer_, kMeasureExchangeChannel, comm_, &in);
     Mpi::isend(buffer_.data(), bytes, peer_, kMeasureExchangeChannel, comm_, &out);
-    finish(in);
-    finish(out);
+    finish_request(in);
+    finish_request(out);
   }
 
   /// Whether two messages of that size to each other take turns. `one`: the time of one. The partner posts its two a
@@ -314,79 +314,79 @@ class Measurement {
   /// of 11.1; if both post at once, the messages share the time.
   bool take_turns(int bytes, double one) {
     Times ns;
-    one = agreed(one);
+    one = agree_on(one);
     for (int i = 0; i < kLeastRounds; ++i) {
-      meet();
+      meet_partner();
       const double begin = now_ns();
       if (rank_ == 0) {
-        exchange(bytes);
+        exchange_bytes(bytes);
         ns.add(now_ns() - begin);
-        send(0, kMeasureTurnChannel);
+        send_bytes(0, kMeasureTurnChannel);
       } else {
         MPI_Request later = MPI_REQUEST_NULL;
         Mpi::irecv(other_.data(), 0, peer_, kMeasureTurnChannel, comm_, &later);
         for (int done = 0; now_ns() < begin + one / 4;) Mpi::test(&later, &done);
-        exchange(bytes);
-        finish(later);
+        exchange_bytes(bytes);
+        finish_request(later);
       }
     }
     // Derived: the middle between 1.25, if the messages share the time, and 2.
-    return agreed(rank_ == 0 && ns.median() > 1.6 * one);
+    return agree_on(rank_ == 0 && ns.median() > 1.6 * one);
   }
 
   /// Whether a send of that size completes while the partner sleeps. The partner receives afterwards. Both ranks of the
   /// pair return the same value. The sender tests for a third of the sleep, so a late timer makes no difference.
-  bool eager(int bytes) {
+  bool is_eager(int bytes) {
     int completed = 0;
-    meet();
+    meet_partner();
     if (rank_ == 0) {
       MPI_Request request = MPI_REQUEST_NULL;
       const double begin = now_ns();
       Mpi::isend(buffer_.data(), bytes, peer_, kMeasureEagerChannel, comm_, &request);
       do Mpi::test(&request, &completed);
       while (!completed && now_ns() < begin + effort_.nap_ns / 3);
-      if (!completed) finish(request);
+      if (!completed) finish_request(request);
       else if (now_ns() > begin + effort_.nap_ns / 2) completed = 0;  // the partner may have received
     } else {
       const timespec nap{0, static_cast<long>(effort_.nap_ns)};
       nanosleep(&nap, nullptr);
-      receive(bytes, kMeasureEagerChannel);
+      receive_bytes(bytes, kMeasureEagerChannel);
     }
-    return agreed(completed) != 0;
+    return agree_on(completed) != 0;
   }
 
   /// The largest eager size: a power of two from 1 KiB to `most`, or 0.
-  int eager_bytes(int most) {
+  int find_eager_bytes(int most) {
     int eager_sizes = 0, sizes = 0;
     while ((1024 << sizes) <= most) ++sizes;
     while (eager_sizes < sizes) {
       const int middle = (eager_sizes + sizes + 1) / 2;
       // A disturbed send looks as if it waited, so only two of them say that it does.
-      if (eager(512 << middle) || eager(512 << middle)) eager_sizes = middle;
+      if (is_eager(512 << middle) || is_eager(512 << middle)) eager_sizes = middle;
       else sizes = middle - 1;
     }
     return eager_sizes == 0 ? 0 : 512 << eager_sizes;
   }
 
   /// Times per message of a train of small ones: `processor` of the sender's processor, `port` until it has arrived.
-  void train(int rounds, double& processor, double& port) {
+  void measure_train(int rounds, double& processor, double& port) {
     Times cpu, gap;
     MPI_Request requests[kMessages];
     std::fill_n(requests, kMessages, MPI_REQUEST_NULL);
     for (int round = 0; round < std::max(kLeastRounds, rounds / effort_.hurry); ++round) {
       if (rank_ == 0) {
-        receive(0, kMeasureTrainBeginChannel);
+        receive_bytes(0, kMeasureTrainBeginChannel);
         const double begin = now_ns();
         for (auto& r : requests) Mpi::isend(buffer_.data(), 8, peer_, kMeasureTrainChannel, comm_, &r);
         cpu.add((now_ns() - begin) / kMessages);
-        for (auto& r : requests) finish(r);
-        receive(0, kMeasureTrainEndChannel);
+        for (auto& r : requests) finish_request(r);
+        receive_bytes(0, kMeasureTrainEndChannel);
         gap.add((now_ns() - begin) / kMessages);
       } else {
         for (auto& r : requests) Mpi::irecv(other_.data(), 8, peer_, kMeasureTrainChannel, comm_, &r);
-        send(0, kMeasureTrainBeginChannel);
-        for (auto& r : requests) finish(r);
-        send(0, kMeasureTrainEndChannel);
+        send_bytes(0, kMeasureTrainBeginChannel);
+        for (auto& r : requests) finish_request(r);
+        send_bytes(0, kMeasureTrainEndChannel);
       }
     }
     if (rank_ != 0) return;
@@ -395,12 +395,12 @@ class Measurement {
     factor_ = std::max(factor_, port / std::max(1.0, gap.least()));
   }
 
-  std::optional<Figures> pair(double budget) {
-    const std::optional<Pace> fits = pace(budget);
+  std::optional<Figures> measure_pair(double budget) {
+    const std::optional<Pace> fits = find_pace(budget);
     if (!fits) return {};
     const Pace& p = *fits;
     Figures f;
-    f.eager_bytes = eager_bytes(p.most_eager);
+    f.eager_bytes = find_eager_bytes(p.most_eager);
     const double small = one_way(1, p.small_rounds), quarter = one_way(p.half / 2, p.rounds),
                  half = one_way(p.half, p.rounds);
     const int more = p.half - p.half / 2;
@@ -408,7 +408,7 @@ class Measurement {
     // Both ways at once take at least the time of one way, and at most that of both in turn.
     if (const double alone = (half - quarter) / more; alone > 0) f.beta = std::clamp(f.beta, alone, 2 * alone);
     f.turns = take_turns(p.half / 2, quarter);
-    train(p.trains, f.overhead, f.alpha);
+    measure_train(p.trains, f.overhead, f.alpha);
     // The latency: the time of a single small message without the overhead of both processors.
     f.latency = std::max(0.0, small - 2 * f.overhead);
     f.alpha = std::max(0.0, f.alpha - f.overhead);
@@ -416,7 +416,7 @@ class Measurement {
     return f;
   }
 
-  void local(core::Network& out) {
+  void measure_local(core::Network& out) {
     Times gammas, copies;
     auto* a = reinterpret_cast<float*>(buffer_.data());
     auto* b = reinterpret_cast<float*>(other_.data());

@@ -113,12 +113,12 @@ bool waits_for_leader(const Policy& policy, const Signature& s, int comm_size) {
   return false;
 }
 
-Decision decide_as(const Policy& policy, const Signature& s, int comm_size, const PlanEntry& entry) {
+Decision decide_planned_call(const Policy& policy, const Signature& s, int comm_size, const PlanEntry& entry) {
   return decide_within(policy, s, comm_size, entry, kPlannedAhead);
 }
 
-Decision decide(const Policy& policy, const Signature& s, int comm_size, const PlanEntry* entry) {
-  if (entry) return decide_as(policy, s, comm_size, *entry);
+Decision decide_call(const Policy& policy, const Signature& s, int comm_size, const PlanEntry* entry) {
+  if (entry) return decide_planned_call(policy, s, comm_size, *entry);
   if (!dispatches(policy, s, comm_size)) return {};
   const Rule* rule = first_match(policy, {s.op, s.bytes, comm_size, s.root, s.op_class});
   if (!rule || rule->use.kind != Use::Kind::algorithm) return {};

@@ -185,12 +185,12 @@ bool waits_for_leader(const Policy& policy, const Signature& signature, int comm
 
 /// Decides from the policy, U(n) and the plan's entry for call n. Without an entry (nullptr), the policy's rules over
 /// universal keys decide, and planning may take kPlannedInside messages. The result depends on the arguments only.
-Decision decide(const Policy& policy, const Signature& signature, int comm_size, const PlanEntry* entry = nullptr);
+Decision decide_call(const Policy& policy, const Signature& signature, int comm_size, const PlanEntry* entry = nullptr);
 
 /// The algorithm of an announced plan's entry, if the call and the policy's `reproducible` allow it. The stand-in of
 /// the collective replaces an algorithm whose planning takes more than kPlannedAhead messages: prr for allreduce,
 /// adaptive for gatherv and scatterv. Native replaces a stand-in that may not serve the call. If planning takes more
 /// than kPlannedInside messages, the ranks exchange no pattern for the call.
-Decision decide_as(const Policy& policy, const Signature& signature, int comm_size, const PlanEntry& entry);
+Decision decide_planned_call(const Policy& policy, const Signature& signature, int comm_size, const PlanEntry& entry);
 
 }  // namespace latecomer::core

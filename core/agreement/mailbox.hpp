@@ -70,8 +70,8 @@ class Mailbox {
     std::vector<char> out;                ///< the stream to this peer
     std::size_t begin = 0;                ///< number of bytes of `out` that were sent
     std::vector<char> in;                 ///< the stream from this peer: a message that is not complete
-    std::uint32_t sent = 0, arrived = 0;  ///< pieces sent to this peer; those that it has acknowledged
-    std::uint32_t taken = 0, told = 0;    ///< pieces taken from this peer; those that were acknowledged to it
+    std::uint32_t sent = 0, arrived = 0;  ///< pieces sent to this peer, and pieces that it has acknowledged
+    std::uint32_t taken = 0, told = 0;    ///< pieces taken from this peer, and pieces acknowledged to it
     std::uint64_t dropped = 0;            ///< bytes of a lost message that are still to come
     std::size_t expected = 0;             ///< bytes that `out` and `in` keep memory for
   };

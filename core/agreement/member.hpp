@@ -33,8 +33,8 @@ class AgreementMember {
   bool looks_after(std::uint64_t n) const {
     return ((n & 7) == 4 || sequence_.has_brief_epoch()) && sequence_.awaits_announcement() && !heard_;
   }
-  /// Keeps an announcement until its call. Bytes that are none count as "no plan": they are the same on all members. If
-  /// it throws std::bad_alloc, nothing has changed.
+  /// Keeps an announcement until its call. All members get equal bytes, so bytes that are no announcement count as "no
+  /// plan". If this function throws std::bad_alloc, nothing has changed.
   void take_announcement(std::span<const char> bytes, int comm_size) {
     auto heard = std::make_unique<Announcement>();
     if (!Announcement::deserialize(bytes, comm_size, *heard)) *heard = {};

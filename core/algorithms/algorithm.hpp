@@ -60,13 +60,13 @@ class Instance {
   }
   bool same_host(Rank a, Rank b) const { return host(a) == host(b); }
 
-  /// A table that all ranks need and that is costly to compute: computed by the first that asks.
+  /// A table that all ranks need and that is costly to compute. The first rank that needs it computes it.
   template <typename Compute>
   const std::vector<int>& shared(Compute compute) const {
     if (!std::exchange(shared_filled_, true)) shared_ = compute();
     return shared_;
   }
-  /// The same table once a schedule has been generated; empty before.
+  /// The table of shared(compute) once a schedule has been generated; empty before.
   const std::vector<int>& shared() const { return shared_; }
   /// Takes a table that another instance has computed, for the same algorithm, ranks and segments; before any schedule
   /// is generated.
@@ -100,7 +100,7 @@ inline bool own_in_output(const Call& call, Rank me) {
 inline Slice own(const Call& call, Rank me, Part p) {
   return {own_in_output(call, me) ? Buffer::output : Buffer::input, p.offset, p.count};
 }
-/// The same where all ranks are alike.
+/// The own contribution of any rank, where all ranks have the same buffers.
 inline Slice own(const Call& call, Part p) { return own(call, -1, p); }
 
 /// Whether an algorithm takes the parameter `segments`.

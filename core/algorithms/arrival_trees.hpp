@@ -37,9 +37,9 @@ struct Neighbours {
 /// Source: Sanders, Speck, Träff 2009. Here parents come before their children, not in the order of ranks.
 Neighbours in_binary_tree(int p, int n, int tree);
 
-/// The same for a reduction to all. While the vector spreads, every place but 1 sends it once, and place 0 needs the
-/// sum of the others. So place 1 collects it from both trees, sends it to place 0, and is a leaf when it
-/// spreads.
+/// The neighbours in these trees for a reduction to all. While the vector spreads, every place but 1 sends it once, and
+/// place 0 needs the sum of the others. So place 1 collects this sum from both trees and sends it to place 0. Place 1
+/// is a leaf when the vector spreads.
 Neighbours in_collecting_tree(int p, int n, int tree);
 Neighbours in_spreading_tree(int p, int n, int tree);
 

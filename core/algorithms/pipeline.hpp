@@ -13,7 +13,7 @@ namespace latecomer::core {
 /// at the neighbour of a late rank, then share its port, and all end together. Measured over 100 Mbit/s: an allreduce
 /// of 256 KiB on 8 ranks, one late, ends 48 ms after the last arrival with 2, and 187 ms with 8 (ring, 60 calls).
 inline constexpr int kWindow = 2;
-/// The same with many peers, of which some may be late. Chosen, not measured.
+/// The number of operations in flight with many peers, some of which may be late. Chosen, not measured.
 inline constexpr int kPeerWindow = 8;
 
 /// The last kSize operations of one kind. The next operation depends on the oldest.

@@ -155,7 +155,7 @@ void decide_slot(const LearningTerms& terms, SlotModeller& modeller, Slot& slot)
   if (!s.exact && terms.policy.reproducible != Reproducible::any) {
     // Plans, and the calls at which they come into force, differ between runs. So a plan must not change the algorithm
     // or the association of the operands.
-    const Decision alone = decide(terms.policy, s, terms.ranks);
+    const Decision alone = decide_call(terms.policy, s, terms.ranks);
     return settle_slot(slot, index_of(alone.algorithm), alone.segments, true, Reason::reproducible);
   }
   if (!rule) return settle_slot(slot, -1, 0, false, Reason::no_rule);

@@ -15,7 +15,7 @@ class EpochLengths {
  public:
   explicit EpochLengths(int ranks) : ranks_(ranks) {}
   /// The time of the communicator's first call.
-  void begin(Nanoseconds now) { now_ = now; }
+  void note_first_call(Nanoseconds now) { now_ = now; }
   /// Measures the pace of the calls since the announcement before. `n`: the call of this announcement.
   void begin_announcement(std::uint64_t n, Nanoseconds now);
   /// Adds the mean time that ranks waited at a boundary.

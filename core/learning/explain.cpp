@@ -214,7 +214,7 @@ SlotReport report_slot(const LearningTerms& terms, const Slot& slot) {
   out.candidates = slot.model.candidates;
   out.messages = slot.model.messages;
   if (slot.reason == Reason::unknown)
-    out.algorithm = index_of(decide(terms.policy, slot.signature, terms.ranks).algorithm);
+    out.algorithm = index_of(decide_call(terms.policy, slot.signature, terms.ranks).algorithm);
   out.reason = describe_reason(terms, slot);
   if (slot.sizes_vary() && slot.rule && slot.rule->use.kind == Use::Kind::automatic)
     out.reason += "; no tree is planned from sizes: " + describe_sizes(slot);

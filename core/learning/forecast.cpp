@@ -15,7 +15,7 @@ bool is_imbalance_slight(const Slot& slot) {
 }  // namespace
 
 void record_arrivals(SlotArrivals& arrivals, const CallSeen& call) {
-  if (!call.offsets.empty()) arrivals.predictor.add(call.offsets);
+  if (!call.offsets.empty()) arrivals.predictor.add_call(call.offsets);
   if (call.imbalance < 0) return;
   if (call.last >= 0) ++arrivals.came_last[static_cast<std::size_t>(call.last)];
   ++arrivals.seen;

@@ -45,7 +45,7 @@ void Learner::record_call(const CallSeen& call) {
   table_.record_call(call);
 }
 
-Announcement Learner::announce(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried) {
+Announcement Learner::make_announcement(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried) {
   Announcement out;
   epochs_.begin_announcement(n, now);
   modeller_.renew_budget();

@@ -28,13 +28,13 @@ class Learner {
 
   /// Registers the time of the communicator's first call at the leader. Without it, the first announcement cannot tell
   /// how long calls take.
-  void begin(Nanoseconds now) { epochs_.begin(now); }
+  void note_first_call(Nanoseconds now) { epochs_.note_first_call(now); }
   /// Registers a call. Calls come in ascending order of n. Gaps (lost logs) are allowed.
   void record_call(const CallSeen& call);
 
   /// The announcement for the boundary at call n. `dropped`: the ranks have dropped the plan in force. `now`: the
   /// leader's clock, from any origin. `hurried`: decide nothing now, and keep the announcement before.
-  Announcement announce(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried = false);
+  Announcement make_announcement(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried = false);
   /// Whether the last announcement has run the model. The caller limits the time of the model separately.
   bool has_modelled() const { return modelled_messages() > 0; }
   /// Number of messages that the last announcement modelled and planned.

@@ -27,7 +27,7 @@ ServedSlot serve_earlier_winner(const LearningTerms& terms, const Slot& slot) {
     return out;
   }
   if (slot.reason != Reason::unknown) return {&slot, -1, 0, true, {}, {}};
-  const Decision alone = decide(terms.policy, slot.signature, terms.ranks);
+  const Decision alone = decide_call(terms.policy, slot.signature, terms.ranks);
   return {&slot, index_of(alone.algorithm), alone.segments, alone.overlap, {}, {}};
 }
 
@@ -100,8 +100,8 @@ PlanEntry PlanWriter::make_entry(const ServedSlot& served) {
 
 void PlanWriter::add_slot(const ServedSlot& served) {
   const PlanEntry e = make_entry(served);
-  const Decision alone = decide(terms_.policy, served.slot->signature, terms_.ranks),
-                 planned = decide_as(terms_.policy, served.slot->signature, terms_.ranks, e);
+  const Decision alone = decide_call(terms_.policy, served.slot->signature, terms_.ranks),
+                 planned = decide_planned_call(terms_.policy, served.slot->signature, terms_.ranks, e);
   const bool trivial = e.turns == 0 && e.pattern < 0 && e.sizes < 0 && !e.edge &&
                        alone.algorithm == planned.algorithm &&
                        (!planned.algorithm || (alone.segments == planned.segments && alone.overlap == planned.overlap));

@@ -14,8 +14,9 @@ Runner* Rota::find_runner(int algorithm) {
 }
 
 Decision decide_planned(const LearningTerms& terms, const Slot& slot, int algorithm, int segments) {
-  return decide_as(terms.policy, slot.signature, terms.ranks,
-                   {.algorithm = algorithm, .segments = segments, .sizes = slot.expected.sizes.empty() ? -1 : 0});
+  return decide_planned_call(
+      terms.policy, slot.signature, terms.ranks,
+      {.algorithm = algorithm, .segments = segments, .sizes = slot.expected.sizes.empty() ? -1 : 0});
 }
 
 bool is_allowed(const LearningTerms& terms, const Slot& slot, int algorithm, int segments) {

@@ -26,7 +26,7 @@ void start_with_winner(Slot& slot, const Learned& won) {
   slot.model.sizes = won.sizes;
   slot.announced_sizes = won.sizes;
   if (algorithm_at(won.algorithm).uses_pattern()) slot.announced = won.pattern;
-  if (!won.pattern.empty()) slot.arrivals.predictor.seed(won.pattern);
+  if (!won.pattern.empty()) slot.arrivals.predictor.fill_window(won.pattern);
   slot.counts_from = 0;
 }
 
@@ -51,7 +51,7 @@ Slot* SlotTable::find_slot_of_site(const CallSeen& call, std::uint64_t hash, std
   slot->hash = hash;
   slot->site = call.site;
   if (const auto* before = history_of_ ? history_of_(call.site, call.signature.op) : nullptr)
-    slot->arrivals.predictor.seed(*before);
+    slot->arrivals.predictor.fill_window(*before);
   if (const Learned* won = winner_of_ ? winner_of_(call.site, call.signature) : nullptr) {
     slot->expected.sizes = won->sizes;
     if (is_allowed(terms_, *slot, won->algorithm, won->segments)) start_with_winner(*slot, *won);

@@ -45,7 +45,7 @@ using AfterLast = double (*)(const Case&);
 
 /// ceil(log2 P) rounds; each moves the whole vector.
 double whole_rounds(const Case& c) { return c.rounds() * c.step(1); }
-/// The same where the two ranks of a round send to each other.
+/// ceil(log2 P) rounds; in each, two ranks send the whole vector to each other.
 double whole_exchanges(const Case& c) { return c.rounds() * c.exchange(1); }
 /// Recursive halving, then recursive doubling: two messages of each size N/2, N/4, ...
 double halving(const Case& c) {

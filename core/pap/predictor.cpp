@@ -37,7 +37,7 @@ double Predictor::value(PredictorKind kind, int rank) const {
   return 0;
 }
 
-void Predictor::add(std::span<const Nanoseconds> offsets) {
+void Predictor::add_call(std::span<const Nanoseconds> offsets) {
   const auto ranks = static_cast<std::size_t>(ranks_);
   if (seen_ > 0) {
     // Measured in 200 runs of 1,000 calls with a window of 8, for a mean over 1, 2, 4 and 8 windows. Of random offsets
@@ -85,8 +85,8 @@ void Predictor::add(std::span<const Nanoseconds> offsets) {
   ++seen_;
 }
 
-void Predictor::seed(std::span<const Nanoseconds> offsets) {
-  for (int i = 0; i < window_; ++i) add(offsets);
+void Predictor::fill_window(std::span<const Nanoseconds> offsets) {
+  for (int i = 0; i < window_; ++i) add_call(offsets);
 }
 
 Forecast Predictor::forecast(std::optional<PredictorKind> wanted) const {

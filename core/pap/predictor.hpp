@@ -30,28 +30,29 @@ struct Forecast {
   Rank last() const;
 };
 
-/// The predictors of one slot of the sequence of calls. add() allocates nothing after the window has filled.
+/// The predictors of one slot of the sequence of calls. add_call() allocates nothing after the window has filled.
 class Predictor {
  public:
   /// window: number of calls that sma and median cover. Errors are averaged exponentially over four windows.
   Predictor(int ranks, int window);
   /// Judges the forecasts against this call, then adds the call to the window.
   /// offsets: shape [ranks], nanoseconds after the first arrival.
-  void add(std::span<const Nanoseconds> offsets);
+  void add_call(std::span<const Nanoseconds> offsets);
   int seen() const { return seen_; }
   /// The forecast of the predictor `wanted`, or of the predictor with the least recent error.
   Forecast forecast(std::optional<PredictorKind> wanted = {}) const;
   /// Fills the window with one pattern, as if every call in it had these offsets.
-  void seed(std::span<const Nanoseconds> offsets);
+  void fill_window(std::span<const Nanoseconds> offsets);
 
  private:
   double value(PredictorKind kind, int rank) const;
   int ranks_, window_, next_ = 0, filled_ = 0, seen_ = 0;
-  std::vector<Nanoseconds> rows_;    // [window][ranks]
-  std::vector<Nanoseconds> sorted_;  // [ranks][window], the values of rows_ ascending: add() needs the median each call
-  std::vector<Nanoseconds> sums_;    // [ranks]
-  std::vector<double> ewma_;         // [ranks]
-  std::vector<double> errors_;       // [kPredictors][ranks]
+  std::vector<Nanoseconds> rows_;  // [window][ranks]
+  std::vector<Nanoseconds>
+      sorted_;  // [ranks][window], the values of rows_ ascending: add_call() needs the median each call
+  std::vector<Nanoseconds> sums_;  // [ranks]
+  std::vector<double> ewma_;       // [ranks]
+  std::vector<double> errors_;     // [kPredictors][ranks]
 };
 
 }  // namespace latecomer::core

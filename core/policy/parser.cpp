@@ -350,7 +350,7 @@ class Parser {
 
 bool is_text(const JsonValue& v, std::string_view text) { return v.type == JsonValue::Type::string && v.text == text; }
 
-/// Whether a rule asks for something else than the native collective.
+/// Whether a rule names another algorithm than the native collective.
 bool asks_for_another(const JsonValue& rule) {
   const JsonValue* use = rule.find("use");
   if (const JsonValue* name = use ? use->find("algorithm") : nullptr) use = name;

@@ -41,7 +41,7 @@ struct Match {
   Range bytes, comm_size, root, imbalance_factor;
   std::string site;  ///< glob; empty: every site
   bool operator==(const Match&) const = default;
-  /// Only keys that every rank knows alike without any message: U(n) in docs/explanation/agreement.md.
+  /// Whether all ranks know the values of the keys without a message: U(n) in docs/explanation/agreement.md.
   bool universal() const { return site.empty() && imbalance_factor.all(); }
 };
 
@@ -123,8 +123,8 @@ struct PolicyReport {
   std::vector<PolicyProblem> problems;  ///< errors: the policy must not be used
   std::vector<PolicyProblem> notes;     ///< rules that can never match, and features that this version lacks
   std::vector<PolicyProblem> warnings;  ///< rules that come into force only with a plan
-  /// The user asks for a change of calls, as far as mistakes let one tell: the mode is `apply` or has a mistake, and a
-  /// rule says something else than `native`.
+  /// Whether the user wants other algorithms, as far as a policy with mistakes shows: the mode is `apply` or has a
+  /// mistake, and a rule names another algorithm than `native`.
   bool asks_to_apply = false;
   bool ok() const { return problems.empty(); }
 };

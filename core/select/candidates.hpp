@@ -33,7 +33,7 @@ inline bool is_forecast(double modelled_ns, double measured_ns) {
 /// Messages that modelling one candidate may take inside a job: about 1.2 us each, so some 0.3 s, once per pattern and
 /// size class.
 inline constexpr std::int64_t kMostInJob = 1 << 18;
-/// The same for a command that a person waits for: 5 s.
+/// Messages that modelling one candidate may take in a command that a person waits for: 5 s.
 inline constexpr std::int64_t kMostOffline = 1 << 22;
 
 struct Candidate {

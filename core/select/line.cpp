@@ -34,7 +34,7 @@ Line range_line(Call call, Rank me) {
   if (call.count != 0) call.count = 1;
   RankProgram program = materialize(range_algorithm(call), Instance(call, Pattern(), Parameters{}), me);
   line.scratch = program.scratch;
-  // A receive waits, so everything that can go before it does.
+  // A receive waits, so start every operation that can start before a receive.
   std::vector<bool> done(program.ops.size());
   const auto ready = [&](std::size_t i) {
     const Operation& op = program.ops[i];

@@ -29,13 +29,13 @@ Instance PlannedTables::instance(const Algorithm& algorithm, const Call& call, c
     const Instance planned(least, pattern, parameters);
     algorithm.build(planned, parameters.only);
     table = std::make_shared<const std::vector<int>>(planned.shared());
-    keep(std::move(key), table);
+    keep_table(std::move(key), table);
   }
   out.share(*table);
   return out;
 }
 
-void PlannedTables::keep(Key key, std::shared_ptr<const std::vector<int>> table) {
+void PlannedTables::keep_table(Key key, std::shared_ptr<const std::vector<int>> table) {
   const std::lock_guard lock(mutex_);
   ++planned_;
   const auto [at, fresh] = tables_.try_emplace(std::move(key), Kept{std::move(table), ++clock_});

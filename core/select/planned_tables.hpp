@@ -17,7 +17,7 @@ namespace latecomer::core {
 
 class PlannedTables {
  public:
-  /// Keeps so many bytes of tables, those that were used last.
+  /// Keeps the tables that were used last, up to `most_bytes` bytes.
   explicit PlannedTables(std::size_t most_bytes = 4 << 20) : most_(most_bytes) {}
 
   /// An instance for the schedule of rank `parameters.only`, whose table is the one planned for the call's size class.
@@ -46,7 +46,7 @@ class PlannedTables {
   static std::size_t size_of(const Key& key, const Kept& kept) {
     return sizeof(Key) + sizeof(Kept) + key.arrivals.size() * sizeof(Nanoseconds) + kept.table->size() * sizeof(int);
   }
-  void keep(Key key, std::shared_ptr<const std::vector<int>> table);
+  void keep_table(Key key, std::shared_ptr<const std::vector<int>> table);
 
   mutable std::mutex mutex_;
   std::map<Key, Kept> tables_;

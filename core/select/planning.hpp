@@ -45,8 +45,8 @@ int fewest_segments(const Call& call);
 /// How an algorithm serves a call where a plan may take so many messages.
 struct Fitting {
   bool fits = true;
-  int segments = 0;  ///< as asked for; where that was 0 and there is something to plan, as many as suit the network and
-                     ///< may be planned
+  int segments = 0;  ///< as requested; if the request is 0 and the algorithm plans, the number that suits the network
+                     ///< and that may be planned
   std::int64_t messages = 0;  ///< that the plan takes, or would take at least
 };
 Fitting fit_to(const Algorithm& algorithm, const Call& call, int segments, const Network& network, std::int64_t most);

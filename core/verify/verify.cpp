@@ -82,7 +82,7 @@ class Verifier {
     if (!verdict_.ok()) return;
     verdict_.fault = fault;
     verdict_.what = "rank " + std::to_string(r) + ", operation " + std::to_string(i);
-    if (i < ops(r).size()) verdict_.what += " (" + describe(ops(r)[i]) + ")";
+    if (i < ops(r).size()) verdict_.what += " (" + describe_operation(ops(r)[i]) + ")";
     verdict_.what += ": " + what;
   }
 
@@ -211,7 +211,8 @@ class Verifier {
         for (std::size_t j = 0; j < i; ++j) {
           if (!conflict(list[j], list[i]) || ancestors_[static_cast<std::size_t>(r)].before(j, i)) continue;
           if (ordered_globally(global(r, j), global(r, i)) || ordered_globally(global(r, i), global(r, j))) continue;
-          fail(Fault::race, r, i, "not ordered with operation " + std::to_string(j) + " (" + describe(list[j]) + ")");
+          fail(Fault::race, r, i,
+               "not ordered with operation " + std::to_string(j) + " (" + describe_operation(list[j]) + ")");
           return;
         }
     }
@@ -464,7 +465,7 @@ class Verifier {
 
 std::string_view name_of(Fault fault) { return kFaultNames[static_cast<int>(fault)]; }
 
-std::string describe(const Operation& op) {
+std::string describe_operation(const Operation& op) {
   switch (op.kind) {
     case OpKind::send:
       return "send to " + std::to_string(op.peer) + " of " + text_of(op.src) + " on channel " +

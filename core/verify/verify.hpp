@@ -41,7 +41,7 @@ struct ScheduleVerdict {
 ScheduleVerdict verify(const Call& call, const std::vector<RankProgram>& programs);
 
 /// Describes an operation, for example "send to 3 of output[0..4) on channel 2".
-std::string describe(const Operation& op);
+std::string describe_operation(const Operation& op);
 
 struct SweepFailure {
   std::string algorithm;

@@ -33,7 +33,7 @@ void end_state(CommState* state) {
   if (idle.state == state) idle_stop();
   forget_pending(state);
   forget_translation();
-  unwatch(*state);
+  remove_from_engine(*state);
   if (job_world().state == state) job_world().state = nullptr;
   if (active.load()) {
     attempt([&] {

@@ -10,8 +10,8 @@
 
 namespace latecomer::shim {
 
-/// The state of a communicator, created at its first collective. nullptr: the handle is none of a communicator, or each
-/// rank observes alone and this one has no memory. Where other ranks rely on this one, it ends the job instead.
+/// The state of a communicator, created at its first collective. nullptr: the handle is no communicator, or each rank
+/// observes alone and this rank has no memory. Where other ranks rely on this rank, the job ends.
 CommState* state_of_any(MPI_Comm comm);
 inline CommState* state_of(MPI_Comm comm) {
   return comm == MPI_COMM_WORLD && job_world().state ? job_world().state : state_of_any(comm);

@@ -95,7 +95,7 @@ void log_call(const ObservedCall& call) {
       state.tree.leadership->signatures.push_back(call.signature);
       if (call.n == 0) {
         const LearnerLock lock(*state.tree.leadership);
-        state.tree.leadership->learner->begin(call.arrival);
+        state.tree.leadership->learner->note_first_call(call.arrival);
       }
     }
   } catch (const std::bad_alloc&) {
@@ -119,7 +119,7 @@ void record_exit(ObservedCall& call, Nanoseconds exit) {
     local = find_local(lock, call);
   const Nanoseconds spent = std::max<Nanoseconds>(exit - call.arrival, 0);
   mpi_time.collectives += spent;
-  if (mpi_time.watched) sampler.leave(local->before, call.arrival, exit);
+  if (mpi_time.watched) sampler.begin_interval_at_exit(local->before, call.arrival, exit);
   lock->queue.add(local, spent, call.bytes(), state.member.rests() && call.algorithm == 0, state.share);
 }
 

@@ -82,7 +82,7 @@ int complete_requests(int count, MPI_Request* requests, Native native, Completed
     Awaited awaited(count, requests);
     const int rc = native();
     if (rc == MPI_SUCCESS) {
-      if (timed) awaited.waited(timed->end());
+      if (timed) awaited.set_wait(timed->end());
       completed(watch);
       completed(awaited);
     }
@@ -118,7 +118,7 @@ void forget_request(MPI_Request request);
 
 template <typename Native>
 int free_request(MPI_Request* request, Native native) {
-  if (mpi_time.watched) started_messages.forget(*request);
+  if (mpi_time.watched) started_messages.forget_message(*request);
   if (any_request_pending()) forget_request(*request);
   return native();
 }

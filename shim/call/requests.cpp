@@ -55,13 +55,13 @@ void WatchedRequests::find_observed(int count, const MPI_Request* requests) {
 }
 
 void WatchedRequests::finish_all() const {
-  const Nanoseconds exit = job_clocks().common();
+  const Nanoseconds exit = job_clocks().common_now();
   for (int k = 0; k < found_; ++k) finish(was_[k], exit);
 }
 
 void WatchedRequests::finish_one(int index) const {
   for (int k = 0; k < found_; ++k)
-    if (at_[k] == index) finish(was_[k], job_clocks().common());
+    if (at_[k] == index) finish(was_[k], job_clocks().common_now());
 }
 
 void note_persistent_start(int count, const MPI_Request* requests) {
@@ -69,7 +69,7 @@ void note_persistent_start(int count, const MPI_Request* requests) {
   for (int i = 0; i < count; ++i) {
     PendingCall* call = find(requests[i]);
     if (!call || !call->persistent) continue;
-    call->record.arrival = job_clocks().common();
+    call->record.arrival = job_clocks().common_now();
     call->record.exit = 0;
     call->started = true;
   }
@@ -81,7 +81,7 @@ void forget_request(MPI_Request request) {
 }
 
 void note_pending(const PendingCall& call) {
-  if (mpi_time.watched) started_messages.forget(call.request);
+  if (mpi_time.watched) started_messages.forget_message(call.request);
   const std::lock_guard lock(table_mutex);
   // MPI uses the handle again: its former operation completed in a call that latecomer does not intercept.
   if (PendingCall* stale = find(call.request)) drop(*stale);

@@ -39,7 +39,7 @@ int intercept_collective(core::Collective op, core::CallKind kind, MPI_Comm comm
   const Guard guard(Layer::ours);
   if (idle.state) [[unlikely]]
     idle_stop();
-  ObservedCall call(*state, op, kind, job_clocks().common());
+  ObservedCall call(*state, op, kind, job_clocks().common_now());
   // On an inter-communicator some arguments are not significant on every rank, so read none.
   if (!state->foreign) {
     Describe description(call);

@@ -79,7 +79,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
     const JobLock lock;
     if (const Known& k = known[place]; k.comm_size == comm_size && k.signature == signature) return k.decision;
   }
-  const core::Decision decision = core::decide(job_rules().policy, signature, comm_size);
+  const core::Decision decision = core::decide_call(job_rules().policy, signature, comm_size);
   const JobLock lock;
   known[place] = {signature, comm_size, decision};
   return decision;
@@ -104,7 +104,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   const std::uint64_t hash = planned || notes ? call.signature.hash() : 0;
   const core::PlanEntry* entry = planned ? state.member.find_entry(call.n, hash) : nullptr;
   call.decision = with_reserve([&] {
-    return entry ? core::decide_as(job_rules().policy, call.signature, state.size, *entry)
+    return entry ? core::decide_planned_call(job_rules().policy, call.signature, state.size, *entry)
                  : decide_alone(call.signature, state.size);
   });
   if (call.decision.unplanned) [[unlikely]]
@@ -135,7 +135,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   if (entry && entry->remembered) ++earlier_run().calls;
 }
 
-/// Whether the exchange has something to do after this call.
+/// Whether this rank looks for messages of the exchange after this call.
 bool exchange_is_due(const ObservedCall& call) {
   return call.counts() && (call.n >= call.state->tree.look_at || call.state->member.looks_after(call.n));
 }
@@ -189,15 +189,15 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
     if (!call.counts()) return;
     const bool blocks = call.signature.kind == core::CallKind::blocking;
     if (mpi_time.watched) {
-      if (blocks) sampler.arrive();
-      else sampler.discard();
+      if (blocks) sampler.end_interval_at_arrival();
+      else sampler.discard_interval();
     }
     if (blocks) show_call(call);
     if (step.hear || step.ends_epoch) [[unlikely]]
       at_boundary(call, step);
     if (call.decides && job_world().together) decide_call(call);
     if (state.dispatch.watched && !(call.decision.algorithm && call.decision.algorithm->background))
-      pass(state, call.n);
+      skip_engine(state, call.n);
     if (!talks) [[unlikely]]
       set_full_log_aside(state);
     log_call(call);
@@ -211,7 +211,7 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
 
 void end_call(ObservedCall& call) noexcept {
   CommState& state = *call.state;
-  const Nanoseconds exit = job_clocks().common();
+  const Nanoseconds exit = job_clocks().common_now();
   const Nanoseconds at = exit - job_clocks().offset.load(std::memory_order_relaxed);
   // What other ranks rely on needs no memory.
   const auto after =
@@ -234,7 +234,7 @@ void end_call(ObservedCall& call) noexcept {
     keep_on_disk(at);
     if (state.member.rests() && call.slot && !call.decision.algorithm) [[unlikely]] {
       idle_begin(state, *call.slot, call.signature.op);
-      if (idle.state) sampler.discard();
+      if (idle.state) sampler.discard_interval();
     }
   } catch (...) {
     lost = true;

@@ -86,7 +86,7 @@ int this_thread() { return static_cast<int>(syscall(SYS_gettid)); }
 
 }  // namespace
 
-bool Sampler::read(Reading& out) const {
+bool Sampler::read_counters(Reading& out) const {
   timespec cpu, process;
   rusage usage;
   char text[96];
@@ -111,7 +111,7 @@ bool Sampler::read(Reading& out) const {
   return true;
 }
 
-profiles::Usage Sampler::between(const Reading& a, const Reading& b, Nanoseconds& kernel_left) const {
+profiles::Usage Sampler::usage_between(const Reading& a, const Reading& b, Nanoseconds& kernel_left) const {
   profiles::Usage out;
   out.wall = b.wall - a.wall;
   out.collectives = b.mpi.collectives - a.mpi.collectives;
@@ -154,7 +154,7 @@ profiles::Usage Sampler::between(const Reading& a, const Reading& b, Nanoseconds
   return out;
 }
 
-void Sampler::start() {
+void Sampler::start_sampling() {
   thread_ = this_thread();
   char path[64];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", thread_);
@@ -163,7 +163,7 @@ void Sampler::start() {
   // The shortest of a few readings: another process may run meanwhile.
   for (int i = 0; i < 5; ++i) {
     const Nanoseconds begin = now();
-    if (!read(start_)) return;
+    if (!read_counters(start_)) return;
     const Nanoseconds took = std::max<Nanoseconds>(now() - begin, 100);
     cost_ = i == 0 ? took : std::min(cost_, took);
   }
@@ -175,7 +175,7 @@ void Sampler::start() {
   mpi_time.watched = true;
 }
 
-void Sampler::never() {
+void Sampler::decline_sampling() {
   left_ = 0;
   first_ = 0;
   long_ = read_at_ = INT64_MAX;
@@ -183,30 +183,30 @@ void Sampler::never() {
   ::close(std::exchange(schedstat_, -1));
 }
 
-profiles::Usage Sampler::total() {
+profiles::Usage Sampler::total_usage() {
   Reading end;
   if (stopped_) return final_;
-  if (schedstat_ < 0 || this_thread() != thread_ || !read(end)) return {};
+  if (schedstat_ < 0 || this_thread() != thread_ || !read_counters(end)) return {};
   Nanoseconds kernel_left = 0;
-  return between(start_, end, kernel_left);
+  return usage_between(start_, end, kernel_left);
 }
 
-bool Sampler::read_at(Nanoseconds exit) {
+bool Sampler::read_at_exit(Nanoseconds exit) {
   if (exit == read_at_) return true;
   read_at_ = exit;
   peers_ = {};
-  return this_thread() == thread_ && read(begin_);
+  return this_thread() == thread_ && read_counters(begin_);
 }
 
-void Sampler::open(std::uint32_t stands_for, Nanoseconds exit) {
+void Sampler::open_interval(std::uint32_t stands_for, Nanoseconds exit) {
   const KeepErrno keep;
-  open_ = mpi_time.sampled = read_at(exit);
+  open_ = mpi_time.sampled = read_at_exit(exit);
   stands_for_ = stands_for;
 }
 
-void Sampler::open_at_random(Nanoseconds exit) {
+void Sampler::open_interval_at_random(Nanoseconds exit) {
   const Nanoseconds at = now();
-  open(std::max<std::uint32_t>(exits_ + carried_, late_ + 1) - late_, exit);
+  open_interval(std::max<std::uint32_t>(exits_ + carried_, late_ + 1) - late_, exit);
   carried_ = late_ = 0;
   // A random distance, so that no interval of a program's period is preferred. Its mean follows the budget.
   const Nanoseconds per_exit = std::max<Nanoseconds>((at - opened_at_) / exits_, 1);
@@ -216,15 +216,15 @@ void Sampler::open_at_random(Nanoseconds exit) {
   opened_at_ = at;
 }
 
-void Sampler::close() {
+void Sampler::close_interval() {
   const KeepErrno keep;
   open_ = mpi_time.sampled = false;
   Reading end;
-  closed_ = this_thread() == thread_ && read(end);
-  if (closed_) interval_ = between(begin_, end, kernel_left_);
+  closed_ = this_thread() == thread_ && read_counters(end);
+  if (closed_) interval_ = usage_between(begin_, end, kernel_left_);
 }
 
-void Sampler::end(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit) {
+void Sampler::store_interval(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit) {
   const KeepErrno keep;
   const bool due = exit - read_at_ >= long_;
   const bool late = due && static_cast<double>(exit - left_at_) >= kMost * static_cast<double>(exit - read_at_);
@@ -241,9 +241,9 @@ void Sampler::end(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds 
   if (!due) return;
   const Reading from = begin_;
   const profiles::Peers waited_for = peers_;
-  if (!read_at(exit) || !late || sampled) return;
+  if (!read_at_exit(exit) || !late || sampled) return;
   Nanoseconds kernel_left = 0;
-  const profiles::Usage all = between(from, begin_, kernel_left);
+  const profiles::Usage all = usage_between(from, begin_, kernel_left);
   // How calls for files divide is known from sampled ones only.
   if (all.io > 0 && begin_.mpi.io_seen == 0) return;
   before.add(outside_collectives(all, std::max<Nanoseconds>(0, arrival - left_at_)), waited_for, 1);

@@ -92,41 +92,41 @@ class FileCall {
   bool counts_;
 };
 
-/// Samples intervals between blocking collectives. One thread uses it: the one that started MPI. Others are not
-/// sampled. The intervals are of two kinds. The first kind holds the first ones of a run, those at sites after which
-/// the next exit was late the last time, and those that end late. All of them are sampled, and each stands for itself.
-/// Of the others, random ones are sampled, and each stands for the intervals of its kind since the one before it.
+/// Samples intervals between blocking collectives, only on the thread that started MPI. Intervals are of two kinds. The
+/// first kind: the first intervals of a run, intervals at a site where the last interval ended late, and intervals that
+/// end late. The sampler samples all of them, and each sample stands for its own interval. All other intervals are of
+/// the second kind. The sampler samples some at random, and each stands for all of this kind since the sample before.
 ///
-/// Nobody knows at the beginning of an interval that it will be long. So there is a reading at an exit whenever the one
-/// before it is long ago. What the thread did since that one is known at the next such exit. If one interval and its
-/// call take most of that time, the interval has its parts.
+/// At the beginning of an interval, the sampler does not know that the interval will be long. So it reads the counters
+/// at an exit if the last reading is long ago. The next such reading gives the work of the thread between the two. If
+/// one interval and its call take most of that time, these figures count as the parts of that interval.
 class Sampler {
  public:
   /// On the thread that starts MPI. Without the kernel's counters nothing is sampled.
-  void start();
-  /// The policy wants no samples. Without a reading at start(), total() is zero.
-  void never();
+  void start_sampling();
+  /// The policy wants no samples. Without a reading at start_sampling(), total_usage() is zero.
+  void decline_sampling();
   /// At the end of MPI_Init, in programs whose intervals are sampled: the first interval begins.
-  void begin(Nanoseconds at) {
+  void begin_first_interval(Nanoseconds at) {
     if (schedstat_ >= 0) {
-      open(1, at);
+      open_interval(1, at);
       left_at_ = at;
     }
   }
-  /// At the end of the job: total() stands still.
-  void stop() {
-    final_ = total();
+  /// At the end of the job: total_usage() stands still.
+  void stop_sampling() {
+    final_ = total_usage();
     stopped_ = true;
   }
-  /// What the thread has done since start(); zero on another thread.
-  profiles::Usage total();
+  /// What the thread has done since start_sampling(); zero on another thread.
+  profiles::Usage total_usage();
   /// At the arrival at a blocking collective: ends an interval that is being sampled.
-  void arrive() {
+  void end_interval_at_arrival() {
     if (open_) [[unlikely]]
-      close();
+      close_interval();
   }
   /// At any other collective: the interval no longer lies between two blocking ones.
-  void discard() {
+  void discard_interval() {
     open_ = mpi_time.sampled = expects_long_ = false;
     left_at_ = INT64_MAX;
   }
@@ -135,12 +135,12 @@ class Sampler {
     all_peers_.add(rank, waited);
     peers_.add(rank, waited);
   }
-  /// The ranks whose messages the thread waited for since start().
+  /// The ranks whose messages the thread waited for since start_sampling().
   const profiles::Peers& peers() const { return all_peers_; }
   /// At the exit of a blocking collective. `before`: takes the interval that ended at the arrival, if it was sampled.
-  void leave(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit) {
+  void begin_interval_at_exit(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit) {
     if (closed_ || exit - read_at_ >= long_) [[unlikely]]
-      end(before, arrival, exit);
+      store_interval(before, arrival, exit);
     if (const bool was_long = exit - left_at_ >= long_; was_long != expects_long_) [[unlikely]]
       long_after_[place_] = was_long;
     left_at_ = exit;
@@ -149,12 +149,12 @@ class Sampler {
     random_kind_ = false;
     if (expects_long_ || first_ > 0) [[unlikely]] {
       if (first_ > 0) --first_;
-      open(1, exit);
+      open_interval(1, exit);
       return;
     }
     random_kind_ = true;
     if (--left_ == 0) [[unlikely]]
-      open_at_random(exit);
+      open_interval_at_random(exit);
   }
 
  private:
@@ -163,16 +163,16 @@ class Sampler {
     MpiTime mpi;
     std::uint64_t faults = 0, preempted = 0;
   };
-  bool read(Reading& out) const;
+  bool read_counters(Reading& out) const;
   /// `kernel_left`: time of the kernel that did not fit into earlier intervals, because ticks count it. It goes into
   /// this one as far as it fits.
-  profiles::Usage between(const Reading& a, const Reading& b, Nanoseconds& kernel_left) const;
+  profiles::Usage usage_between(const Reading& a, const Reading& b, Nanoseconds& kernel_left) const;
   /// Reads at an exit, unless it was read already.
-  bool read_at(Nanoseconds exit);
-  void open(std::uint32_t stands_for, Nanoseconds exit);
-  void open_at_random(Nanoseconds exit);
-  void close();
-  void end(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit);
+  bool read_at_exit(Nanoseconds exit);
+  void open_interval(std::uint32_t stands_for, Nanoseconds exit);
+  void open_interval_at_random(Nanoseconds exit);
+  void close_interval();
+  void store_interval(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit);
 
   /// Sites by their address in memory. Sites that share a place make each other's intervals be sampled too often or at
   /// random, and the samples stand for as many as they should. Derived: four cache lines.

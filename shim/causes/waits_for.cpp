@@ -90,7 +90,7 @@ Rank peer_of(MPI_Comm comm, int rank) {
 
 Awaited::Awaited(int count, const MPI_Request* requests) {
   for (int i = 0; i < count && found_ < kMost; ++i)
-    if (StartedMessage* started = started_messages.find(requests[i])) {
+    if (StartedMessage* started = started_messages.find_message(requests[i])) {
       receives_ |= started->receives;
       messages_[static_cast<std::size_t>(found_++)] = {started, requests[i], i};
     }

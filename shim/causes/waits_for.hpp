@@ -28,15 +28,15 @@ struct StartedMessage {
 /// another one has taken waits for no rank. Derived: 1,024 places of 16 bytes take 16 KiB per process.
 class StartedMessages {
  public:
-  void note(const StartedMessage& message) { place(message.request) = message; }
+  void note_message(const StartedMessage& message) { place(message.request) = message; }
   /// nullptr: not noted, or overwritten.
-  StartedMessage* find(MPI_Request request) {
+  StartedMessage* find_message(MPI_Request request) {
     StartedMessage& there = place(request);
     return request != MPI_REQUEST_NULL && there.request == request ? &there : nullptr;
   }
-  /// The handle stands for something else from now on.
-  void forget(MPI_Request request) {
-    if (StartedMessage* there = find(request)) there->request = {};
+  /// MPI may use the handle for another request from now on.
+  void forget_message(MPI_Request request) {
+    if (StartedMessage* there = find_message(request)) there->request = {};
   }
 
  private:
@@ -51,26 +51,26 @@ extern constinit StartedMessages started_messages;
 
 /// The communicator whose ranks were translated last. The translation lives as long as the communicator.
 extern constinit std::atomic<MPI_Comm> translated;
-/// Before a communicator ends.
+/// Call this function before a communicator ends.
 inline void forget_translation() { translated.store({}, std::memory_order_relaxed); }
 
-/// That rank of `comm` in MPI_COMM_WORLD. Negative if it is another job's, or outside the communicator.
+/// The rank in MPI_COMM_WORLD of a rank of `comm`. Negative if the process is of another job, or outside `comm`.
 Rank peer_of(MPI_Comm comm, int rank);
 
-/// A non-blocking message to or from that rank of `comm` was started, or a persistent one was made.
+/// Notes a non-blocking message to or from a rank of `comm` that was started, or a persistent one that was made.
 inline void note_started(MPI_Request request, MPI_Comm comm, int rank, bool receives, bool persistent) {
-  started_messages.note({request, peer_of(comm, rank), receives, persistent});
+  started_messages.note_message({request, peer_of(comm, rank), receives, persistent});
 }
 
-/// The messages among the requests of a completion call, as they were before it.
+/// The messages among the requests of a completion call, as they were before the call.
 class Awaited {
  public:
   Awaited(int count, const MPI_Request* requests);
-  /// The call took that long; 0: it did not wait.
-  void waited(Nanoseconds time) { waited_ = time; }
-  /// All of them are complete: the call waited for all.
+  /// Sets the time of the call; 0: the call did not wait.
+  void set_wait(Nanoseconds time) { waited_ = time; }
+  /// All messages are complete: the call waited for all of them.
   void complete_all() const;
-  /// That one is complete.
+  /// The message of the request with this index is complete.
   void complete_one(int index) const;
 
  private:

@@ -20,12 +20,13 @@ class BackgroundEngine {
  public:
   // life.cpp
 
-  /// Starts the thread, which sends and receives nothing before begin(). Throws if the system grants no thread.
+  /// Starts the thread, which sends and receives nothing before begin_receiving(). Throws if the system grants no
+  /// thread.
   BackgroundEngine(MPI_Comm comm, int ranks, core::Bytes bound);
   /// Ends the thread of an engine that has not begun, or has stopped.
   ~BackgroundEngine() { end_thread(); }
   /// All ranks have an engine: receives notices from now on.
-  void begin() { notices_.expect(); }
+  void begin_receiving() { notices_.expect_notice(); }
   void stop();
   /// At an exit without MPI_Finalize. A signal handler may call it at any point, so it takes no lock. It waits at most
   /// one second, then detaches the thread.
@@ -33,19 +34,19 @@ class BackgroundEngine {
 
   // process.cpp
 
-  void watch(std::shared_ptr<Watched> watched);
-  void unwatch(const Watched& watched);
-  void plan(Watched& watched, const core::Plan& plan, std::uint64_t hash);
-  void edge(double fraction, Nanoseconds at);
-  std::optional<OwnPattern> pattern(const Watched& watched, int planned, Nanoseconds arrival);
-  void greet(std::span<const Rank> world);
-  void iteration(Nanoseconds at) { iteration_began_.store(at, std::memory_order_relaxed); }
+  void add_communicator(std::shared_ptr<Watched> watched);
+  void remove_communicator(const Watched& watched);
+  void set_plan(Watched& watched, const core::Plan& plan, std::uint64_t hash);
+  void predict_arrival(double fraction, Nanoseconds at);
+  std::optional<OwnPattern> take_pattern(const Watched& watched, int planned, Nanoseconds arrival);
+  void greet_ranks(std::span<const Rank> world);
+  void begin_iteration(Nanoseconds at) { iteration_began_.store(at, std::memory_order_relaxed); }
   EngineFigures figures();
 
   // runs.cpp
 
-  int run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
-          const OwnPattern* own, int failure);
+  int run_call(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key,
+               const Operands& operands, const OwnPattern* own, int failure);
 
  private:
   struct Run final : Herald {
@@ -104,7 +105,7 @@ class BackgroundEngine {
   // process.cpp
 
   /// Under the lock: makes the thread look at once.
-  void kick() {
+  void wake_thread() {
     used_ = kicked_ = true;
     wake_.notify_one();
   }
@@ -116,17 +117,17 @@ class BackgroundEngine {
   // runs.cpp
 
   /// The run of call n as the engine left it, or a new one. From here on the engine leaves call n alone.
-  std::unique_ptr<Run> claim(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key,
-                             const OwnPattern* own, bool scratch);
+  std::unique_ptr<Run> claim_run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key,
+                                 const OwnPattern* own, bool scratch);
   /// Under the lock. `plan_hash`: of the plan that has the key's pattern; for a pattern of this call's own, its number.
   /// `scratch`: the run needs memory.
-  std::unique_ptr<Run> make(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key,
-                            const core::Plan* plan, std::uint64_t plan_hash, const core::Pattern* own,
-                            bool scratch = true);
+  std::unique_ptr<Run> make_run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key,
+                                const core::Plan* plan, std::uint64_t plan_hash, const core::Pattern* own,
+                                bool scratch = true);
   /// Under the lock.
-  void recycle(std::unique_ptr<Run> run);
+  void recycle_run(std::unique_ptr<Run> run);
   /// Under the lock: keeps the run's program for a later run of the same call.
-  void keep(Run& run);
+  void keep_program(Run& run);
   void send_notice(const Run& run, Rank peer);
 
   // thread.cpp
@@ -137,9 +138,9 @@ class BackgroundEngine {
   bool take_notice(std::unique_lock<std::mutex>& lock);
   /// Under the lock: begins the runs of all notices that can start.
   void begin_pending();
-  bool startable(const std::shared_ptr<Watched>& watched, const Notice& notice);
-  void begin_early(const std::shared_ptr<Watched>& watched, const Notice& notice);
-  void loop();
+  bool can_start(const std::shared_ptr<Watched>& watched, const Notice& notice);
+  void begin_run_early(const std::shared_ptr<Watched>& watched, const Notice& notice);
+  void run_thread();
 
   MPI_Comm comm_;
   const core::Bytes bound_;

@@ -21,7 +21,7 @@ constexpr Nanoseconds kLeadUnit = 100;
 
 Rank Edges::Member::parent() const { return (watched->rank - 1) / kChildren; }
 
-void Edges::watch(std::shared_ptr<Watched> watched) {
+void Edges::add_communicator(std::shared_ptr<Watched> watched) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t identity = watched->identity;
   Member& member = members_[identity];
@@ -34,12 +34,12 @@ void Edges::watch(std::shared_ptr<Watched> watched) {
   for (const auto& message : std::exchange(early_, {})) {
     Header header;
     std::memcpy(&header, message.data(), sizeof header);
-    if (header.identity == identity) came(member, message);
+    if (header.identity == identity) read_message(member, message);
     else early_.push_back(message);
   }
 }
 
-void Edges::unwatch(const Watched& watched) {
+void Edges::remove_communicator(const Watched& watched) {
   const std::lock_guard lock(mutex_);
   const auto found = members_.find(watched.identity);
   const bool edged = found != members_.end() && found->second.edged;
@@ -49,7 +49,7 @@ void Edges::unwatch(const Watched& watched) {
   if (edged) gone_.insert(watched.identity);
 }
 
-void Edges::expect(const Watched& watched, std::span<const Nanoseconds> offsets) {
+void Edges::expect_predictions(const Watched& watched, std::span<const Nanoseconds> offsets) {
   const std::lock_guard lock(mutex_);
   active_ = true;
   if (current_ == 0) current_ = watched.identity;
@@ -58,13 +58,13 @@ void Edges::expect(const Watched& watched, std::span<const Nanoseconds> offsets)
   member.offsets.assign(offsets.begin(), offsets.end());
 }
 
-Edges::Round& Edges::round(Member& member, std::uint64_t number) {
+Edges::Round& Edges::find_round(Member& member, std::uint64_t number) {
   Round& out = member.rounds[number];
   if (out.entries.empty()) out.entries.assign(static_cast<std::size_t>(member.watched->size), {-1, -1, kUnsaid});
   return out;
 }
 
-void Edges::note(Round& round, const Entry& entry) {
+void Edges::add_entry(Round& round, const Entry& entry) {
   if (entry.rank < 0 || entry.rank >= static_cast<Rank>(round.entries.size()) || !entry.known()) return;
   if (Entry& known = round.entries[static_cast<std::size_t>(entry.rank)]; !known.known()) {
     known = entry;
@@ -72,23 +72,24 @@ void Edges::note(Round& round, const Entry& entry) {
   }
 }
 
-void Edges::say(Nanoseconds arrival, Nanoseconds now) {
+void Edges::predict_arrival(Nanoseconds arrival, Nanoseconds now) {
   const std::lock_guard lock(mutex_);
   const auto found = members_.find(current_);
   if (found == members_.end()) return;
   Member& member = found->second;
-  Round& r = round(member, member.next);
+  Round& r = find_round(member, member.next);
   if (r.frozen) return;
-  note(r, {member.watched->rank,
-           static_cast<std::int32_t>(std::clamp<Nanoseconds>((arrival - now) / kLeadUnit, 0, INT32_MAX)), arrival});
-  move_up(member, member.next, false);
+  add_entry(r,
+            {member.watched->rank,
+             static_cast<std::int32_t>(std::clamp<Nanoseconds>((arrival - now) / kLeadUnit, 0, INT32_MAX)), arrival});
+  send_up(member, member.next, false);
 }
 
-void Edges::move_up(Member& member, std::uint64_t number, bool urgent) {
+void Edges::send_up(Member& member, std::uint64_t number, bool urgent) {
   Round& r = member.rounds[number];
   if (r.frozen) return;
   if (member.watched->rank == 0) {
-    if (urgent || r.have == member.watched->size) freeze(member, number);
+    if (urgent || r.have == member.watched->size) freeze_round(member, number);
     return;
   }
   if (urgent ? r.urged : r.told || r.urged || r.have < member.below) return;
@@ -96,9 +97,9 @@ void Edges::move_up(Member& member, std::uint64_t number, bool urgent) {
   std::vector<Entry> entries;
   std::copy_if(r.entries.begin(), r.entries.end(), std::back_inserter(entries),
                [](const Entry& e) { return e.known(); });
-  send(member.watched->world[static_cast<std::size_t>(member.parent())],
-       {member.watched->identity, number, urgent ? Kind::urgent : Kind::complete}, entries.data(),
-       entries.size() * sizeof(Entry));
+  send_message(member.watched->world[static_cast<std::size_t>(member.parent())],
+               {member.watched->identity, number, urgent ? Kind::urgent : Kind::complete}, entries.data(),
+               entries.size() * sizeof(Entry));
 }
 
 namespace {
@@ -109,7 +110,7 @@ Nanoseconds median(std::vector<Nanoseconds>& values) {
 }
 }  // namespace
 
-void Edges::freeze(Member& member, std::uint64_t number) {
+void Edges::freeze_round(Member& member, std::uint64_t number) {
   Round& r = member.rounds[number];
   r.frozen = true;
   member.says.resize(r.entries.size());
@@ -128,7 +129,7 @@ void Edges::freeze(Member& member, std::uint64_t number) {
     // A rank that stops predicting counts as late in 16 further calls at most. A smaller number would forget a rank
     // that is late, and so cannot predict in time, in several calls in a row.
     constexpr std::uint64_t kLongAgo = 16;
-    const Nanoseconds begin = median(begins), silent = job_clocks().common() + median(leads);
+    const Nanoseconds begin = median(begins), silent = job_clocks().common_now() + median(leads);
     std::vector<Nanoseconds> arrivals;
     for (std::size_t rank = 0; rank < r.entries.size(); ++rank) {
       const Entry& e = r.entries[rank];
@@ -139,25 +140,26 @@ void Edges::freeze(Member& member, std::uint64_t number) {
     for (Nanoseconds& a : arrivals) a -= first;
     r.pattern.emplace(std::move(arrivals));
   }
-  move_down(member, number, r);
+  send_down(member, number, r);
 }
 
-void Edges::move_down(const Member& member, std::uint64_t number, const Round& r) {
+void Edges::send_down(const Member& member, std::uint64_t number, const Round& r) {
   const std::int64_t first = std::int64_t{kChildren} * member.watched->rank + 1;
   for (std::int64_t child = first; child < std::min<std::int64_t>(first + kChildren, member.watched->size); ++child) {
     const Header header{member.watched->identity, number, r.pattern ? Kind::pattern : Kind::plans};
     const auto arrivals = r.pattern ? r.pattern->arrivals() : std::span<const Nanoseconds>();
-    send(member.watched->world[static_cast<std::size_t>(child)], header, arrivals.data(), arrivals.size_bytes());
+    send_message(member.watched->world[static_cast<std::size_t>(child)], header, arrivals.data(),
+                 arrivals.size_bytes());
   }
 }
 
-void Edges::greet(Rank world) {
+void Edges::greet_rank(Rank world) {
   const std::lock_guard lock(mutex_);
   active_ = true;
-  if (sent_[static_cast<std::size_t>(world)] == 0) send(world, {kNobody, 0, Kind::plans}, nullptr, 0);
+  if (sent_[static_cast<std::size_t>(world)] == 0) send_message(world, {kNobody, 0, Kind::plans}, nullptr, 0);
 }
 
-void Edges::send(Rank world, const Header& header, const void* data, std::size_t size) {
+void Edges::send_message(Rank world, const Header& header, const void* data, std::size_t size) {
   auto free = std::find_if(outgoing_.begin(), outgoing_.end(), [](Outgoing& o) {
     int done = o.request == MPI_REQUEST_NULL;
     if (!done) PMPI_Test(&o.request, &done, MPI_STATUS_IGNORE);
@@ -176,11 +178,11 @@ void Edges::send(Rank world, const Header& header, const void* data, std::size_t
   }
 }
 
-void Edges::came(Member& member, const std::vector<char>& message) {
+void Edges::read_message(Member& member, const std::vector<char>& message) {
   Header header;
   std::memcpy(&header, message.data(), sizeof header);
   if (header.number < member.next) return;  // a late prediction: the process has left that call
-  Round& r = round(member, header.number);
+  Round& r = find_round(member, header.number);
   const std::size_t size = message.size() - sizeof header;
   const char* data = message.data() + sizeof header;
   if (header.kind == Kind::pattern || header.kind == Kind::plans) {
@@ -188,19 +190,19 @@ void Edges::came(Member& member, const std::vector<char>& message) {
     if (size) std::memcpy(arrivals.data(), data, arrivals.size() * sizeof(Nanoseconds));
     r.frozen = true;
     if (header.kind == Kind::pattern) r.pattern.emplace(std::move(arrivals));
-    move_down(member, header.number, r);
+    send_down(member, header.number, r);
     return;
   }
   if (r.frozen) return;
   for (std::size_t i = 0; i < size / sizeof(Entry); ++i) {
     Entry entry;
     std::memcpy(&entry, data + i * sizeof(Entry), sizeof entry);
-    note(r, entry);
+    add_entry(r, entry);
   }
-  move_up(member, header.number, header.kind == Kind::urgent);
+  send_up(member, header.number, header.kind == Kind::urgent);
 }
 
-bool Edges::advance_locked() {
+bool Edges::take_message_locked() {
   if (!active_) return false;
   int there = 0, size = 0;
   MPI_Message message;
@@ -218,18 +220,18 @@ bool Edges::advance_locked() {
   if (closed_ || bytes.size() < sizeof header) return true;
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.identity == kNobody) return true;
-  if (const auto found = members_.find(header.identity); found != members_.end()) came(found->second, bytes);
+  if (const auto found = members_.find(header.identity); found != members_.end()) read_message(found->second, bytes);
   else if (!gone_.contains(header.identity)) early_.push_back(std::move(bytes));
   return true;
 }
 
-bool Edges::advance() {
+bool Edges::take_message() {
   const std::lock_guard lock(mutex_);
-  return advance_locked();
+  return take_message_locked();
 }
 
-std::optional<OwnPattern> Edges::take(const Watched& watched, std::span<const Nanoseconds> offsets,
-                                      Nanoseconds arrival) {
+std::optional<OwnPattern> Edges::take_pattern(const Watched& watched, std::span<const Nanoseconds> offsets,
+                                              Nanoseconds arrival) {
   Patience patience(job_rules().courteous);
   std::unique_lock lock(mutex_);
   Member& member = members_.at(watched.identity);
@@ -237,14 +239,14 @@ std::optional<OwnPattern> Edges::take(const Watched& watched, std::span<const Na
   member.offsets.assign(offsets.begin(), offsets.end());
   current_ = watched.identity;
   const std::uint64_t number = member.next;
-  while (advance_locked()) {
+  while (take_message_locked()) {
   }  // takes the predictions that have arrived
-  if (Round& r = round(member, number); !r.frozen) {
-    note(r, {watched.rank, -1, arrival});
-    move_up(member, number, true);
+  if (Round& r = find_round(member, number); !r.frozen) {
+    add_entry(r, {watched.rank, -1, arrival});
+    send_up(member, number, true);
   }
   while (!member.rounds[number].frozen) {
-    if (advance_locked()) continue;
+    if (take_message_locked()) continue;
     lock.unlock();
     patience.wait();
     lock.lock();
@@ -257,7 +259,7 @@ std::optional<OwnPattern> Edges::take(const Watched& watched, std::span<const Na
   return OwnPattern{std::move(*out), number};
 }
 
-std::optional<core::Pattern> Edges::frozen(const Watched& watched, std::uint64_t number) {
+std::optional<core::Pattern> Edges::frozen_pattern(const Watched& watched, std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   const auto member = members_.find(watched.identity);
   if (member == members_.end()) return {};
@@ -265,19 +267,19 @@ std::optional<core::Pattern> Edges::frozen(const Watched& watched, std::uint64_t
   return round == member->second.rounds.end() || !round->second.frozen ? std::nullopt : round->second.pattern;
 }
 
-bool Edges::open() {
+bool Edges::awaits_messages() {
   const std::lock_guard lock(mutex_);
   return std::any_of(members_.begin(), members_.end(), [](const auto& m) {
     return !m.second.rounds.empty() && !m.second.rounds.rbegin()->second.frozen;
   });
 }
 
-void Edges::close() {
+void Edges::stop_sending() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
 }
 
-void Edges::finish() {
+void Edges::finish_sends() {
   for (Outgoing& o : outgoing_)
     for (int done = o.request == MPI_REQUEST_NULL; !done;) PMPI_Test(&o.request, &done, MPI_STATUS_IGNORE);
 }

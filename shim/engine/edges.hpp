@@ -40,39 +40,40 @@ class Edges {
   /// `comm`: private, with the `ranks` ranks of MPI_COMM_WORLD.
   Edges(MPI_Comm comm, int ranks) : comm_(comm), sent_(static_cast<std::size_t>(ranks), 0) {}
 
-  void watch(std::shared_ptr<Watched> watched);
-  void unwatch(const Watched& watched);
+  void add_communicator(std::shared_ptr<Watched> watched);
+  void remove_communicator(const Watched& watched);
   /// A plan is in force whose calls get patterns of their own. `offsets`: the plan's forecast, or empty.
-  void expect(const Watched& watched, std::span<const Nanoseconds> offsets);
+  void expect_predictions(const Watched& watched, std::span<const Nanoseconds> offsets);
 
   /// This process predicts at `now` that it arrives at `arrival` in the next call with a pattern of its own, on the
   /// communicator of the last such call. Both times are on the common clock.
-  void say(Nanoseconds arrival, Nanoseconds now);
+  void predict_arrival(Nanoseconds arrival, Nanoseconds now);
   /// Takes a message that has arrived, and passes its contents on. Returns false if none has arrived.
-  bool advance();
+  bool take_message();
   /// Sends an empty message to a rank of MPI_COMM_WORLD, if it is the first message to that rank. So a connection
   /// exists when an algorithm needs it (Proficz 2018, section 3).
-  void greet(Rank world);
+  void greet_rank(Rank world);
   /// The process has arrived, at `arrival`, in the next call with a pattern of its own. Returns that pattern; empty if
   /// no rank has predicted, and the plan's pattern applies. Waits for the engines between this rank and the tree's
   /// root.
-  std::optional<OwnPattern> take(const Watched& watched, std::span<const Nanoseconds> offsets, Nanoseconds arrival);
+  std::optional<OwnPattern> take_pattern(const Watched& watched, std::span<const Nanoseconds> offsets,
+                                         Nanoseconds arrival);
   /// The pattern of an exchange, if it is frozen here and not yet taken. Empty where the plan's pattern applies.
-  std::optional<core::Pattern> frozen(const Watched& watched, std::uint64_t number);
+  std::optional<core::Pattern> frozen_pattern(const Watched& watched, std::uint64_t number);
 
   /// At the end: sends nothing from now on, and drops what arrives. Predictions may still come for a call that no
   /// process makes.
-  void close();
-  /// The number of messages sent to each world rank. Valid after close().
+  void stop_sending();
+  /// The number of messages sent to each world rank. Valid after stop_sending().
   const std::vector<int>& sent() const { return sent_; }
   /// Whether a prediction exists for a call that this process has not reached. Then more messages arrive soon.
-  bool open();
+  bool awaits_messages();
 
   int received() const { return received_; }
   std::uint64_t messages() const { return messages_; }
   std::uint64_t patterns() const { return patterns_; }
   /// At the end: completes all sends.
-  void finish();
+  void finish_sends();
 
  private:
   static constexpr Nanoseconds kUnsaid = INT64_MIN;
@@ -114,14 +115,14 @@ class Edges {
   };
 
   // All under the mutex.
-  Round& round(Member& member, std::uint64_t number);
-  void note(Round& round, const Entry& entry);
-  void move_up(Member& member, std::uint64_t number, bool urgent);
-  void freeze(Member& member, std::uint64_t number);
-  void move_down(const Member& member, std::uint64_t number, const Round& round);
-  void send(Rank world, const Header& header, const void* data, std::size_t size);
-  void came(Member& member, const std::vector<char>& message);
-  bool advance_locked();
+  Round& find_round(Member& member, std::uint64_t number);
+  void add_entry(Round& round, const Entry& entry);
+  void send_up(Member& member, std::uint64_t number, bool urgent);
+  void freeze_round(Member& member, std::uint64_t number);
+  void send_down(const Member& member, std::uint64_t number, const Round& round);
+  void send_message(Rank world, const Header& header, const void* data, std::size_t size);
+  void read_message(Member& member, const std::vector<char>& message);
+  bool take_message_locked();
 
   MPI_Comm comm_;
   std::vector<int> sent_;

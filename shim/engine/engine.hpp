@@ -43,12 +43,12 @@ void start_engine(bool granted);
 bool engine_runs();
 /// Ends the thread. Messages under way are completed, as MPI_Finalize would wait for them.
 void stop_engine() noexcept;
-/// The same at the end of a process that has not called MPI_Finalize: nothing is completed.
+/// Ends the thread of a process that has not called MPI_Finalize. Completes no message.
 void halt_engine() noexcept;
 
 /// Registers an identified communicator, if there is an engine.
-void watch(CommState& state);
-void unwatch(CommState& state);
+void add_to_engine(CommState& state);
+void remove_from_engine(CommState& state);
 /// Another plan is in force.
 void engine_plan(CommState& state);
 
@@ -72,7 +72,7 @@ void engine_greet(std::span<const Rank> world);
 void engine_iteration(Nanoseconds at);
 
 /// Call n uses none of the engine's messages.
-inline void pass(CommState& state, std::uint64_t n) {
+inline void skip_engine(CommState& state, std::uint64_t n) {
   if (!state.dispatch.watched) return;
   state.dispatch.watched->begun.store(n + 1, std::memory_order_relaxed);
   state.dispatch.watched->posted.store(n + 1, std::memory_order_release);

@@ -34,7 +34,7 @@ BackgroundEngine::BackgroundEngine(MPI_Comm comm, int ranks, core::Bytes bound)
     }
     ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
   } const blocked;
-  thread_ = std::thread([this] { loop(); });
+  thread_ = std::thread([this] { run_thread(); });
 }
 
 void BackgroundEngine::end_thread() {
@@ -69,7 +69,7 @@ void BackgroundEngine::take_last_notices() {
   RankWait wait;
   int expected = 0;
   MPI_Request counting = MPI_REQUEST_NULL;
-  edges_.close();  // a message that is sent after the count is never received
+  edges_.stop_sending();  // a message that is sent after the count is never received
   std::vector<int> sent = notices_.sent();
   for (std::size_t r = 0; r < sent.size(); ++r) sent[r] += edges_.sent()[r];
   if (PMPI_Ireduce_scatter_block(sent.data(), &expected, 1, MPI_INT, MPI_SUM, comm_, &counting) != MPI_SUCCESS) return;
@@ -80,11 +80,11 @@ void BackgroundEngine::take_last_notices() {
       std::unique_lock lock(mutex_);
       if (take_notice(lock)) continue;
     }
-    if (edges_.advance()) continue;
+    if (edges_.take_message()) continue;
     if (!wait.again()) return;  // a rank has died: MPI cleans up the messages
   }
-  edges_.finish();
-  notices_.finish();
+  edges_.finish_sends();
+  notices_.finish_messages();
 }
 
 bool engine_runs() { return engine != nullptr; }
@@ -106,7 +106,7 @@ void start_engine(bool granted) {
     count_progress();
     keep_files_to_program();
     engine = made.release();
-    engine->begin();
+    engine->begin_receiving();
     return;
   }
   if (!facts[0] && job_world().rank == 0)

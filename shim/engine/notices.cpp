@@ -7,7 +7,7 @@
 
 namespace latecomer::shim {
 
-void Notices::send(const Notice& notice, Rank to) {
+void Notices::send_notice(const Notice& notice, Rank to) {
   const std::lock_guard lock(mutex_);
   Outgoing* free = nullptr;
   for (Outgoing& o : outgoing_) {
@@ -26,19 +26,19 @@ void Notices::send(const Notice& notice, Rank to) {
   else ++sent_[static_cast<std::size_t>(to)];
 }
 
-void Notices::expect() {
+void Notices::expect_notice() {
   PMPI_Irecv_c(&notice_, sizeof notice_, MPI_BYTE, MPI_ANY_SOURCE, kNoticeChannel, comm_, &request_);
 }
 
-bool Notices::take(Notice& notice) {
+bool Notices::take_notice(Notice& notice) {
   int there = 0;
   if (PMPI_Test(&request_, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS || !there) return false;
   notice = notice_;
-  expect();
+  expect_notice();
   return true;
 }
 
-void Notices::finish() {
+void Notices::finish_messages() {
   for (Outgoing& o : outgoing_)
     for (int done = o.request == MPI_REQUEST_NULL; !done;) PMPI_Test(&o.request, &done, MPI_STATUS_IGNORE);
   PMPI_Sendrecv_c(&notice_, 0, MPI_BYTE, job_world().rank, kNoticeChannel, nullptr, 0, MPI_BYTE, MPI_PROC_NULL,

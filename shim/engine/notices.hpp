@@ -30,19 +30,19 @@ class Notices {
   /// `comm`: private, with the `ranks` ranks of MPI_COMM_WORLD.
   Notices(MPI_Comm comm, int ranks) : comm_(comm), sent_(static_cast<std::size_t>(ranks), 0) {}
 
-  /// Posts the receive of the next notice. Call it once at the start; then finish() must follow.
-  void expect();
+  /// Posts the receive of the next notice. Call it once at the start; then finish_messages() must follow.
+  void expect_notice();
 
   /// Sends a notice to a world rank without waiting. Drops the notice if kOutgoing notices are under way: then the
   /// receiving process does its part when it arrives. Thread-safe.
-  void send(const Notice& notice, Rank to);
+  void send_notice(const Notice& notice, Rank to);
   /// Takes a notice that has arrived. Returns false if none has. For one thread at a time.
-  bool take(Notice& notice);
+  bool take_notice(Notice& notice);
 
   /// The number of notices sent to each world rank. Valid once no thread sends any more.
   const std::vector<int>& sent() const { return sent_; }
   /// At the end, when no notice is on its way to this rank: completes every send and the last receive.
-  void finish();
+  void finish_messages();
 
  private:
   /// Derived: 4,096 list nodes of 88 bytes take 352 KiB per rank.

@@ -7,51 +7,51 @@
 
 namespace latecomer::shim {
 
-void BackgroundEngine::watch(std::shared_ptr<Watched> watched) {
-  edges_.watch(watched);
+void BackgroundEngine::add_communicator(std::shared_ptr<Watched> watched) {
+  edges_.add_communicator(watched);
   const std::lock_guard lock(mutex_);
   watched_[watched->identity] = std::move(watched);
 }
-void BackgroundEngine::unwatch(const Watched& watched) {
-  edges_.unwatch(watched);
+void BackgroundEngine::remove_communicator(const Watched& watched) {
+  edges_.remove_communicator(watched);
   const std::lock_guard lock(mutex_);
   watched_.erase(watched.identity);
   std::erase_if(pending_, [&](const Notice& p) { return p.identity == watched.identity; });
 }
 
-void BackgroundEngine::plan(Watched& watched, const core::Plan& plan, std::uint64_t hash) {
+void BackgroundEngine::set_plan(Watched& watched, const core::Plan& plan, std::uint64_t hash) {
   auto copy = std::make_shared<const core::Plan>(plan);
   const core::PlanEntry* own = nullptr;
   for (const auto* all : {&plan.turns, &plan.entries})
     for (const core::PlanEntry& e : *all)
       if (e.edge != 0) own = &e;
-  if (own) edges_.expect(watched, offsets_of(plan, own->pattern));
+  if (own) edges_.expect_predictions(watched, offsets_of(plan, own->pattern));
   const std::lock_guard lock(mutex_);
   watched.plan = std::move(copy);
   watched.plan_hash = hash;
-  if (own) kick();
+  if (own) wake_thread();
 }
 
-void BackgroundEngine::edge(double fraction, Nanoseconds at) {
+void BackgroundEngine::predict_arrival(double fraction, Nanoseconds at) {
   const Nanoseconds begin = iteration_began_;
   if (begin == 0 || !(fraction > 0) || said_.exchange(true)) return;
-  edges_.say(begin + static_cast<Nanoseconds>(static_cast<double>(at - begin) / fraction), at);
+  edges_.predict_arrival(begin + static_cast<Nanoseconds>(static_cast<double>(at - begin) / fraction), at);
 }
 
-std::optional<OwnPattern> BackgroundEngine::pattern(const Watched& watched, int planned, Nanoseconds arrival) {
+std::optional<OwnPattern> BackgroundEngine::take_pattern(const Watched& watched, int planned, Nanoseconds arrival) {
   std::shared_ptr<const core::Plan> plan;
   {
     const std::lock_guard lock(mutex_);
     plan = watched.plan;
   }
   said_ = false;
-  return edges_.take(watched, plan ? offsets_of(*plan, planned) : std::span<const Nanoseconds>(), arrival);
+  return edges_.take_pattern(watched, plan ? offsets_of(*plan, planned) : std::span<const Nanoseconds>(), arrival);
 }
 
-void BackgroundEngine::greet(std::span<const Rank> world) {
-  for (const Rank r : world) edges_.greet(r);
+void BackgroundEngine::greet_ranks(std::span<const Rank> world) {
+  for (const Rank r : world) edges_.greet_rank(r);
   const std::lock_guard lock(mutex_);
-  if (!used_) kick();
+  if (!used_) wake_thread();
 }
 
 EngineFigures BackgroundEngine::figures() {
@@ -62,7 +62,7 @@ EngineFigures BackgroundEngine::figures() {
   return out;
 }
 
-void watch(CommState& state) {
+void add_to_engine(CommState& state) {
   if (!engine || !state.usable() || state.size < 2) return;
   auto watched = std::make_shared<Watched>();
   watched->identity = state.identity;
@@ -72,31 +72,31 @@ void watch(CommState& state) {
   watched->world = state.world;
   watched->begun = watched->posted = state.member.sequence().next_number();
   state.dispatch.watched = watched;
-  engine->watch(std::move(watched));
+  engine->add_communicator(std::move(watched));
   if (!state.member.plan().empty()) engine_plan(state);
 }
 
-void unwatch(CommState& state) {
-  if (engine && state.dispatch.watched) engine->unwatch(*state.dispatch.watched);
+void remove_from_engine(CommState& state) {
+  if (engine && state.dispatch.watched) engine->remove_communicator(*state.dispatch.watched);
   state.dispatch.watched.reset();
 }
 
 void engine_plan(CommState& state) {
   if (engine && state.dispatch.watched)
-    engine->plan(*state.dispatch.watched, state.member.plan(), state.member.in_force().hash());
+    engine->set_plan(*state.dispatch.watched, state.member.plan(), state.member.in_force().hash());
 }
 
 void engine_edge(double fraction, Nanoseconds at) {
-  if (engine) engine->edge(fraction, at);
+  if (engine) engine->predict_arrival(fraction, at);
 }
 std::optional<OwnPattern> engine_pattern(CommState& state, int planned, Nanoseconds arrival) {
-  return engine ? engine->pattern(*state.dispatch.watched, planned, arrival) : std::nullopt;
+  return engine ? engine->take_pattern(*state.dispatch.watched, planned, arrival) : std::nullopt;
 }
 void engine_greet(std::span<const Rank> world) {
-  if (engine) engine->greet(world);
+  if (engine) engine->greet_ranks(world);
 }
 void engine_iteration(Nanoseconds at) {
-  if (engine) engine->iteration(at);
+  if (engine) engine->begin_iteration(at);
 }
 
 }  // namespace latecomer::shim

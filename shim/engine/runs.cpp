@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The runs of calls: their owner (the process or the engine), and the schedules and the memory that later runs reuse.
-// BackgroundEngine::run() is the process's side of a call.
+// BackgroundEngine::run_call() is the process's side of a call.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -13,10 +13,10 @@
 
 namespace latecomer::shim {
 
-int BackgroundEngine::run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key,
-                          const Operands& operands, const OwnPattern* own, int failure) {
+int BackgroundEngine::run_call(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key,
+                               const Operands& operands, const OwnPattern* own, int failure) {
   std::list<std::unique_ptr<Run>> place(1);  // allocated before the first message
-  std::unique_ptr<Run> run = claim(watched, n, key, own, failure == MPI_SUCCESS);
+  std::unique_ptr<Run> run = claim_run(watched, n, key, own, failure == MPI_SUCCESS);
   Run& r = *run;
   r.running.note_failure(failure);
   // The engine began a gather without knowing of MPI_IN_PLACE. The root's own block is already in its receive buffer.
@@ -32,20 +32,20 @@ int BackgroundEngine::run(const std::shared_ptr<Watched>& watched, std::uint64_t
   r.left = true;
   const int out = rc == MPI_SUCCESS ? r.running.failure() : rc;
   if (rc != MPI_SUCCESS || r.running.done()) {
-    recycle(std::move(run));
+    recycle_run(std::move(run));
   } else {
     place.front() = std::move(run);
     runs_.splice(runs_.end(), place);
-    kick();
+    wake_thread();
   }
   return out;
 }
 
-std::unique_ptr<BackgroundEngine::Run> BackgroundEngine::claim(const std::shared_ptr<Watched>& watched, std::uint64_t n,
-                                                               const ScheduleKey& key, const OwnPattern* own,
-                                                               bool scratch) {
+std::unique_ptr<BackgroundEngine::Run> BackgroundEngine::claim_run(const std::shared_ptr<Watched>& watched,
+                                                                   std::uint64_t n, const ScheduleKey& key,
+                                                                   const OwnPattern* own, bool scratch) {
   std::unique_lock lock(mutex_);
-  if (!used_) kick();
+  if (!used_) wake_thread();
   last_claim_ = now();
   watched->begun.store(n + 1, std::memory_order_relaxed);
   std::erase_if(pending_, [&](const Notice& p) { return p.identity == watched->identity && p.n <= n; });
@@ -61,14 +61,14 @@ std::unique_ptr<BackgroundEngine::Run> BackgroundEngine::claim(const std::shared
   ScheduleKey plain = key;
   plain.in_place = plain.in_place && !core::is_gather(key.algorithm->op);
   if (own) plain.pattern = kOwn;
-  return make(watched, n, plain, watched->plan.get(), own ? own->number : watched->plan_hash,
-              own ? &own->pattern : nullptr, scratch);
+  return make_run(watched, n, plain, watched->plan.get(), own ? own->number : watched->plan_hash,
+                  own ? &own->pattern : nullptr, scratch);
 }
 
-std::unique_ptr<BackgroundEngine::Run> BackgroundEngine::make(const std::shared_ptr<Watched>& watched, std::uint64_t n,
-                                                              const ScheduleKey& key, const core::Plan* plan,
-                                                              std::uint64_t plan_hash, const core::Pattern* own,
-                                                              bool scratch) {
+std::unique_ptr<BackgroundEngine::Run> BackgroundEngine::make_run(const std::shared_ptr<Watched>& watched,
+                                                                  std::uint64_t n, const ScheduleKey& key,
+                                                                  const core::Plan* plan, std::uint64_t plan_hash,
+                                                                  const core::Pattern* own, bool scratch) {
   std::unique_ptr<Run> run;
   if (!idle_.empty()) {
     run = std::move(idle_.back());
@@ -97,14 +97,14 @@ std::unique_ptr<BackgroundEngine::Run> BackgroundEngine::make(const std::shared_
   return run;
 }
 
-void BackgroundEngine::recycle(std::unique_ptr<Run> run) try {
+void BackgroundEngine::recycle_run(std::unique_ptr<Run> run) try {
   if (run->early) held_ -= run->scratch_bytes();
   if (run->key.pattern == kOwn) run->program.reset();  // its pattern is of this call alone
   // Derived: idle runs keep at most 8 x 1 MiB of scratch memory per rank. Beyond these limits the memory is freed, and
   // a later run allocates it again.
   constexpr std::size_t kIdle = 8;
   constexpr std::size_t kSmallScratch = 1 << 20;
-  if (run->program) keep(*run);
+  if (run->program) keep_program(*run);
   run->watched.reset();
   if (run->scratch.size() > kSmallScratch) std::vector<char>().swap(run->scratch);
   if (idle_.size() < kIdle) idle_.push_back(std::move(run));
@@ -112,7 +112,7 @@ void BackgroundEngine::recycle(std::unique_ptr<Run> run) try {
   // A later run builds its schedule again.
 }
 
-void BackgroundEngine::keep(Run& run) {
+void BackgroundEngine::keep_program(Run& run) {
   // As many as an executor keeps (kKeptSchedules). Beyond, the places are used in turn: the schedule there is dropped,
   // and built again for its next call.
   constexpr std::size_t kPrograms = 64;
@@ -126,26 +126,26 @@ void BackgroundEngine::keep(Run& run) {
 
 void BackgroundEngine::send_notice(const Run& run, Rank peer) try {
   const ScheduleKey& k = run.key;
-  notices_.send({run.watched->identity,
-                 run.n,
-                 run.plan_hash,
-                 k.count,
-                 core::index_of(k.algorithm),
-                 k.segments,
-                 k.pattern,
-                 k.root,
-                 k.overlap,
-                 k.commutative,
-                 {},
-                 k.element_bytes},
-                run.watched->world[static_cast<std::size_t>(peer)]);
+  notices_.send_notice({run.watched->identity,
+                        run.n,
+                        run.plan_hash,
+                        k.count,
+                        core::index_of(k.algorithm),
+                        k.segments,
+                        k.pattern,
+                        k.root,
+                        k.overlap,
+                        k.commutative,
+                        {},
+                        k.element_bytes},
+                       run.watched->world[static_cast<std::size_t>(peer)]);
 } catch (const std::bad_alloc&) {
   // The peer's process does its part when it arrives.
 }
 
 int run_with_engine(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
                     const OwnPattern* own, int failure) {
-  return engine->run(state.dispatch.watched, n, key, operands, own, failure);
+  return engine->run_call(state.dispatch.watched, n, key, operands, own, failure);
 }
 
 }  // namespace latecomer::shim

@@ -17,7 +17,7 @@ namespace latecomer::shim {
 bool BackgroundEngine::take_notice(std::unique_lock<std::mutex>& lock) {
   bool there = false;
   Notice notice;
-  Unlocked(lock).run([&] { there = notices_.take(notice); });
+  Unlocked(lock).run([&] { there = notices_.take_notice(notice); });
   if (!there) return false;
   ++received_;
   ++figures_.notices;
@@ -43,16 +43,16 @@ void BackgroundEngine::begin_pending() {
       const Notice notice = pending_[i];
       const auto found = watched_.find(notice.identity);
       const bool stale = found == watched_.end() || notice.n < found->second->begun.load(std::memory_order_acquire);
-      if (!stale && !startable(found->second, notice)) continue;
+      if (!stale && !can_start(found->second, notice)) continue;
       pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i--));
       if (stale) continue;
-      begin_early(found->second, notice);
+      begin_run_early(found->second, notice);
       any = true;
     }
   }
 }
 
-bool BackgroundEngine::startable(const std::shared_ptr<Watched>& watched, const Notice& notice) {
+bool BackgroundEngine::can_start(const std::shared_ptr<Watched>& watched, const Notice& notice) {
   std::uint64_t next = watched->posted.load(std::memory_order_acquire);
   for (bool further = true; further;) {
     further = false;
@@ -63,14 +63,14 @@ bool BackgroundEngine::startable(const std::shared_ptr<Watched>& watched, const 
       }
   }
   if (notice.n != next) return false;
-  if (notice.pattern == kOwn && !edges_.frozen(*watched, notice.plan_hash)) return false;
+  if (notice.pattern == kOwn && !edges_.frozen_pattern(*watched, notice.plan_hash)) return false;
   if (notice.pattern >= 0 && (!watched->plan || watched->plan_hash != notice.plan_hash ||
                               notice.pattern >= static_cast<std::int32_t>(watched->plan->patterns.size())))
     return false;
   return held_ < bound_;
 }
 
-void BackgroundEngine::begin_early(const std::shared_ptr<Watched>& watched, const Notice& notice) try {
+void BackgroundEngine::begin_run_early(const std::shared_ptr<Watched>& watched, const Notice& notice) try {
   ScheduleKey key;
   key.algorithm = &core::algorithm_at(notice.algorithm);
   key.count = notice.count;
@@ -81,11 +81,11 @@ void BackgroundEngine::begin_early(const std::shared_ptr<Watched>& watched, cons
   key.overlap = notice.overlap != 0;
   key.commutative = notice.commutative != 0;
   std::optional<core::Pattern> own;
-  if (notice.pattern == kOwn) own = edges_.frozen(*watched, notice.plan_hash);
+  if (notice.pattern == kOwn) own = edges_.frozen_pattern(*watched, notice.plan_hash);
   if (notice.pattern == kOwn && !own) return;  // the process has just taken the pattern, and runs the whole call
-  std::unique_ptr<Run> run = make(watched, notice.n, key, watched->plan.get(),
-                                  own ? notice.plan_hash : watched->plan_hash, own ? &*own : nullptr);
-  if (held_ + run->scratch_bytes() > bound_) return recycle(std::move(run));  // the process runs this part
+  std::unique_ptr<Run> run = make_run(watched, notice.n, key, watched->plan.get(),
+                                      own ? notice.plan_hash : watched->plan_hash, own ? &*own : nullptr);
+  if (held_ + run->scratch_bytes() > bound_) return recycle_run(std::move(run));  // the process runs this part
   runs_.push_back(std::move(run));
   runs_.back()->early = true;
   held_ += runs_.back()->scratch_bytes();
@@ -94,7 +94,7 @@ void BackgroundEngine::begin_early(const std::shared_ptr<Watched>& watched, cons
   // The process runs this part when it arrives.
 }
 
-void BackgroundEngine::loop() {
+void BackgroundEngine::run_thread() {
   // A poll that finds nothing costs as much as a timer: measured 2 to 5 us on a real machine, 20 to 50 us on a virtual
   // machine. It may take this time from the program's core. So the cost of a poll on this machine sets the pause
   // between two polls. While messages move, the engine polls again at once. The budget of polls that find nothing is
@@ -119,10 +119,10 @@ void BackgroundEngine::loop() {
       continue;
     }
     const unsigned progress = network_progress;
-    bool moved = false, active = edges_.open();
+    bool moved = false, active = edges_.awaits_messages();
     while (take_notice(lock)) moved = true;
     Unlocked(lock).run([&] {
-      while (edges_.advance()) moved = true;
+      while (edges_.take_message()) moved = true;
     });
     begin_pending();
     for (auto at = runs_.begin(); at != runs_.end();) {
@@ -138,7 +138,7 @@ void BackgroundEngine::loop() {
       if (over && r.left) {
         auto run = std::move(*at);
         at = runs_.erase(at);
-        recycle(std::move(run));
+        recycle_run(std::move(run));
         continue;
       }
       active = active || !over;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends and receives the messages of the trees, and adds what they say to the profile and the learner.
+// Sends and receives the messages of the trees, and adds their contents to the profile and the learner.
 #include "shim/exchange/branch.hpp"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ std::uint64_t tree_of(std::span<const char> message) {
   return identity;
 }
 
-/// Passes an announcement on and keeps it. All ranks wait for it, so it must find memory.
+/// Passes an announcement on and keeps it. All ranks wait for the announcement, so use the reserve of memory.
 void keep_announcement(Branch& branch, std::span<const char> message) {
   if (branch.ended) return;
   for (const Rank child : branch.node.place().children)

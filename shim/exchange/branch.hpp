@@ -15,10 +15,10 @@
 
 namespace latecomer::shim {
 
-/// The end of a tree: a rank tells its parent that it sends nothing more. It does so once its communicator has ended,
-/// nothing of its node is under way, and all its children have said so. The leader then says so to its children, and
-/// each of them to its own. A rank forgets its node when it has said so, and has heard so from all neighbours: no
-/// message for it can come then. A rank that had an error says so as soon as its communicator ends.
+/// The end of a tree. A rank sends its last message to its parent once its communicator has ended, no message of its
+/// node is under way, and the last messages of all its children have arrived. The leader then sends a last message to
+/// its children, and they pass it down. A rank deletes its node when it has sent and received the last messages of all
+/// neighbours: no message can follow. After an error, a rank sends it as soon as its communicator ends.
 struct Branch final : profiles::DigestNode::Host {
   explicit Branch(CommState& of);
   bool send_message(Rank to, std::span<const char> message) override;
@@ -36,7 +36,7 @@ struct Branch final : profiles::DigestNode::Host {
   Rank world_of(Rank peer) const;
   /// Takes the last message of a neighbour.
   void take_last_message(Rank from);
-  /// Says that this rank sends nothing more, where that is so.
+  /// Sends the last message to the neighbours that may get it now.
   void say_end();
   /// Whether no message of this tree can come or go any more.
   bool is_over() const;
@@ -88,8 +88,8 @@ bool trees_are_open();
 std::size_t trees_left();
 
 /// Adds the records of this process that a leader may not have counted. A leader adds the place where its count ends,
-/// without records. `last`: all ranks are at their end, so a node that waits for nothing has none. They are valid while
-/// the returned lock lives; without it, another thread has the nodes, and nothing is added.
+/// without records. `last`: all ranks are at their end, so a node that waits for no message has no such records. The
+/// records are valid while the returned lock lives. If another thread has the nodes, this function adds nothing.
 MailLock add_open_logs(std::vector<profiles::LiveLog>& logs, bool last);
 
 }  // namespace latecomer::shim

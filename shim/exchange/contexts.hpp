@@ -18,11 +18,11 @@ class Contexts {
 
   /// A number for the next agreement that this process leads. The numbers of a process increase.
   std::uint32_t next_number();
-  /// Copies the bit set of the contexts in use. Returns whether the agreement of this number may take a free one: one
-  /// agreement at a time may, that of the lowest number. 0: the agreement has no number yet.
+  /// Copies the bit set of the contexts in use. Returns whether the agreement of this number may take a free context:
+  /// only the agreement with the lowest number may. 0: the agreement has no number yet.
   bool offer_contexts(std::uint64_t number, Words& used);
-  /// After a round of the agreement. `offered`: the result of offer_contexts(). `context`: the one that it takes, or
-  /// kContexts. `over`: it asks no more.
+  /// After a round of the agreement. `offered`: the result of offer_contexts(). `context`: the context that the
+  /// agreement takes, or kContexts. `over`: the agreement asks no more.
   void settle_round(std::uint64_t number, bool offered, int context, bool over);
   /// Gives a context back.
   void give_back(int context);

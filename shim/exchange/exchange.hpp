@@ -25,7 +25,7 @@ struct Leadership {
   std::mutex mutex;
   std::unique_ptr<core::Learner> learner;   ///< where plans may be announced
   std::vector<core::Signature> signatures;  ///< of the last calls in the leader's log
-  /// The same of epochs that are not counted yet: number of the first call, and signatures.
+  /// Of epochs that the tree has not counted yet: number of the first call, and signatures.
   std::vector<std::pair<std::uint64_t, std::vector<core::Signature>>> waiting;
   std::vector<core::Signature> spare;     ///< memory for the next epoch
   std::vector<char> announcement;         ///< not yet in force
@@ -64,7 +64,7 @@ void become_leader(CommState& state);
 /// Renews the texts of the leader's decisions for the profile, and adds the text of the last announced plan.
 void note_decisions(CommState& state);
 
-/// The same at the end of the communicator. The last text is then the plan in force, with verdicts and without trials.
+/// Renews the texts at the end of the communicator. The last text is then the plan in force, with verdicts, no trials.
 void note_outcome(CommState& state);
 
 /// LATECOMER_CHECK: all ranks send the leader their next call, and the leader compares them. Waits for all ranks.
@@ -91,7 +91,7 @@ void announce_plan(CommState& state, std::uint64_t n);
 /// messages until it returns. `waits`: members may arrive late, so measure the wait, and warn after 10 s.
 void meet_members(CommState& state, bool waits);
 
-/// Puts the outstanding announcement in force. `waits`: the ranks have not met, so they do so first.
+/// Puts the outstanding announcement in force. `waits`: the ranks have not met yet, so they meet first.
 void apply_announcement(CommState& state, std::uint64_t n, bool waits);
 
 /// Receives an announcement that has arrived early, and builds the schedules of its plan. So no schedule is built

@@ -89,7 +89,7 @@ void take_place(CommState& state) {
   state.tree.place = core::place_in_tree(job_world().hosts_of(state.world), state.rank);
   if (state.rank == 0) become_leader(state);
   if (state.usable() && job_rules().policy.exchange == core::Exchange::epoch) make_branch(state);
-  watch(state);
+  add_to_engine(state);
 }
 
 void identify_communicator(CommState& state, bool waits) {

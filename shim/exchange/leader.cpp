@@ -149,8 +149,9 @@ void announce_plan(CommState& state, std::uint64_t n) {
       lead.waited = 0;
     }
     if (!state.tree.broken)
-      announced = lead.learner->announce(n, state.member.in_force().dropped(), begin,
-                                         learning > kSpentAtFirst + (begin - job_process().started) / kPartOfTime);
+      announced =
+          lead.learner->make_announcement(n, state.member.in_force().dropped(), begin,
+                                          learning > kSpentAtFirst + (begin - job_process().started) / kPartOfTime);
     modelled = lead.learner && lead.learner->has_modelled();
     lead.announcement = announced.serialize();
     // The leader decides by the plan that the members read, with rounded patterns, and by none that they cannot read.

@@ -79,7 +79,7 @@ void end_epoch(CommState& state, bool rested) {
     state.log(lock).records.reserve(2 *
                                     core::Sequence::kSteadyEpoch);  // a communicator with one epoch usually has more
   } catch (const std::bad_alloc&) {
-    // Each record asks again.
+    // Each record tries again to get memory.
   }
 }
 
@@ -96,8 +96,8 @@ void look_for_messages(CommState& state, std::uint64_t n) {
     return;
   }
   pump_mail();
-  // Derived: a look takes 50 ns. In an epoch of 128 calls there are six, and what has come waits for a quarter of an
-  // epoch at most.
+  // Derived: a look takes 50 ns. An epoch of 128 calls has six looks, and a message that has arrived waits for a
+  // quarter of an epoch at most.
   state.tree.look_distance = std::min(2 * state.tree.look_distance, kFarLook);
   state.tree.look_at = expects_mail(state) ? n + state.tree.look_distance : UINT64_MAX;
 }

@@ -20,7 +20,7 @@ class Office final : core::Mailbox::Wire, core::Mailbox::Reader {
     constexpr int kMostAtOnce = 128;
     int pieces = 0;
     box.send_pieces(*this);  // also where there is no memory to take a piece
-    while (pieces < kMostAtOnce && incoming_.take(MPI_ANY_SOURCE, [&](Rank from, std::span<const char> piece) {
+    while (pieces < kMostAtOnce && incoming_.take_piece(MPI_ANY_SOURCE, [&](Rank from, std::span<const char> piece) {
       box.take_piece(from, piece, *this);
     }))
       ++pieces;
@@ -33,7 +33,7 @@ class Office final : core::Mailbox::Wire, core::Mailbox::Reader {
     const core::TreePlace& place = job_world().place;
     for (const Rank child : place.children) box.expect_peer(child);
     if (place.parent >= 0) box.expect_peer(place.parent);
-    incoming_.expect(place.children.size() + 1);
+    incoming_.expect_pieces(place.children.size() + 1);
     expect_outgoing(4);
   }
 
@@ -43,7 +43,7 @@ class Office final : core::Mailbox::Wire, core::Mailbox::Reader {
     std::vector<Rank> neighbours(place.children.begin(), place.children.end());
     if (place.parent >= 0) neighbours.push_back(place.parent);
     std::array<char, kPieceBytes> piece{};
-    for (const Rank neighbour : neighbours) post(neighbour, kMailTag, piece);
+    for (const Rank neighbour : neighbours) post_piece(neighbour, kMailTag, piece);
     for (const Rank neighbour : neighbours)
       PMPI_Recv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, neighbour, kMailTag, job_world().comm,
                 MPI_STATUS_IGNORE);
@@ -55,7 +55,7 @@ class Office final : core::Mailbox::Wire, core::Mailbox::Reader {
  private:
   bool send_piece(Rank to, std::span<const char> piece) override {
     try {
-      return post(to, kMailTag, piece);
+      return post_piece(to, kMailTag, piece);
     } catch (const std::bad_alloc&) {
       return false;
     }

@@ -7,7 +7,11 @@
 #include <mutex>
 #include <span>
 
+#include "core/base/types.hpp"
+
 namespace latecomer::shim {
+
+using core::Rank;
 
 /// The first byte of a message.
 enum class Mail : std::uint8_t {
@@ -30,7 +34,7 @@ class MailLock {
   bool taken_ = false;
 };
 
-/// Puts a message for a rank of MPI_COMM_WORLD into the mailbox. It leaves in pump_mail(). The caller holds the lock.
+/// Puts a message for a rank of MPI_COMM_WORLD into the mailbox. pump_mail() sends it. The caller holds the lock.
 void put_mail(Rank world, Mail kind, std::span<const char> head, std::span<const char> body = {});
 /// In MPI_Init: exchanges a piece with each neighbour in the tree over all ranks. Collective. MPI libraries
 /// connect two processes at their first message, and a process that has given up its rights by then cannot connect.
@@ -47,10 +51,10 @@ std::size_t mail_waiting(Rank world);
 /// Whether anything waits in the mailbox.
 bool mail_waits();
 
-/// Takes what has arrived, has it read, and sends what may leave. Never waits. With threads, one of them does it at a
-/// time. Returns whether a piece has come. Throws std::bad_alloc if there is no memory for a piece, which stays.
+/// Takes pieces that have arrived, gives complete messages to their readers, and sends pieces. Never waits. One thread
+/// at a time does so. Returns whether a piece has arrived. Throws std::bad_alloc without memory for a piece: it stays.
 bool exchange_mail();
-/// The same. Without memory, the next call tries again.
+/// Calls exchange_mail(). Without memory for a piece, the next call tries again.
 void pump_mail() noexcept;
 
 // The readers. branch.cpp reads the messages of trees, shim/job/gather.cpp the parts of the profile. None may throw.

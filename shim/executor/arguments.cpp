@@ -30,7 +30,7 @@ int check_side(const Side& side, int in_place = MPI_ERR_BUFFER) {
   if (side.buffer) return MPI_SUCCESS;
   // MPI_BOTTOM is a null pointer, and its datatypes contain addresses.
   Layout layout;
-  const int rc = layout.fill(side.type);
+  const int rc = layout.read_type(side.type);
   return rc == MPI_SUCCESS && layout.true_lower == 0 && layout.size > 0 ? MPI_ERR_BUFFER : rc;
 }
 

@@ -142,7 +142,7 @@ void Executor::prepare_schedules(CommState& state, const core::Plan& plan) {
   const auto build = [&](const core::PlanEntry& e) {
     const Seen& seen = seen_[e.signature % seen_.size()];
     if (e.algorithm < 0 || !seen.known || seen.signature != e.signature || prepared_.size() == kKeptSchedules) return;
-    const core::Decision decision = core::decide_as(job_rules().policy, seen.call, state.size, e);
+    const core::Decision decision = core::decide_planned_call(job_rules().policy, seen.call, state.size, e);
     if (!decision.algorithm || (decision.algorithm->background && state.dispatch.watched))
       return;  // the engine keeps its own
     const ScheduleKey key = key_of(seen.shape, decision);
@@ -237,7 +237,7 @@ int Executor::run_key(CommState& state, std::uint64_t n, const ScheduleKey& key,
   if (core::is_irregular(op)) return run_irregular(state, key, operands, block, pattern, failure);
   if (!core::is_reduction(op)) return run_movement(state, n, key, operands, own, failure);
   Layout layout;
-  if (failure == MPI_SUCCESS) failure = layout.fill(operands.datatype);
+  if (failure == MPI_SUCCESS) failure = layout.read_type(operands.datatype);
   return run_schedule(state, key, operands, layout, pattern, failure);
 }
 
@@ -254,7 +254,7 @@ int Executor::run_movement(CommState& state, std::uint64_t n, const ScheduleKey&
   const int rc = key.algorithm->background && state.dispatch.watched
                      ? run_with_engine(state, n, key, plain, own, failure)
                      : run_schedule(state, key, plain, Layout::bytes(), own ? &own->pattern : nullptr, failure);
-  return rc == MPI_SUCCESS ? bytes->finish() : rc;
+  return rc == MPI_SUCCESS ? bytes->finish_copies() : rc;
 }
 
 int Executor::run_irregular(CommState& state, const ScheduleKey& key, const Operands& operands, core::Bytes block,

@@ -80,8 +80,8 @@ struct Executor {
     ScheduleKey shape;  ///< with neither algorithm nor pattern
     bool known = false;
   };
-  /// Derived: 128 entries of 96 bytes take 12 KiB per communicator. In a full table, a kind replaces another one with
-  /// the same index. The other one's schedule is then built inside its call, not ahead of it.
+  /// Derived: 128 entries of 96 bytes take 12 KiB per communicator. In a full table, a kind replaces the kind with
+  /// the same index. The schedule of the replaced kind is then built inside its call, not ahead of the call.
   static constexpr std::size_t kKinds = 128;
   std::vector<Seen> seen_;  ///< by signature modulo the size; doubles at a collision up to kKinds entries
   std::size_t next_victim_ = 0;

@@ -29,12 +29,12 @@ int Irregular::begin_call(const Compiled& program, core::Collective op, Rank me,
   if (root) {
     all_ = scatters_ ? sent : received;
     all_type_ = scatters_ ? given.send_type : given.datatype;
-    rc = all_layout_.fill(all_type_);
+    rc = all_layout_.read_type(all_type_);
   }
   own_ = in_place ? nullptr : scatters_ ? received : sent;
   own_type_ = scatters_ ? given.datatype : given.send_type;
   own_count_ = scatters_ ? given.count : given.send_count;
-  if (rc == MPI_SUCCESS && !in_place) rc = own_layout_.fill(own_type_);
+  if (rc == MPI_SUCCESS && !in_place) rc = own_layout_.read_type(own_type_);
   return rc;
 }
 
@@ -202,7 +202,7 @@ int Irregular::copy_blocks(const core::Operation& op, int self, int tag, MPI_Com
     int rc = MPI_SUCCESS;
     if (!own_layout_.gapless) {
       data = take_memory(own_bytes);
-      rc = pack(own_, own_count_, own_type_, data, own_bytes, comm);
+      rc = pack_items(own_, own_count_, own_type_, data, own_bytes, comm);
     }
     held_.push_back({static_cast<int>(op.dst.offset), 1, data, own_bytes});
     return rc;
@@ -216,7 +216,8 @@ int Irregular::copy_blocks(const core::Operation& op, int self, int tag, MPI_Com
     if (bytes > 0) std::memcpy(own_, data, static_cast<std::size_t>(bytes));
     return MPI_SUCCESS;
   }
-  return own_layout_.size == 0 ? MPI_SUCCESS : unpack(data, bytes, own_, bytes / own_layout_.size, own_type_, comm);
+  return own_layout_.size == 0 ? MPI_SUCCESS
+                               : unpack_items(data, bytes, own_, bytes / own_layout_.size, own_type_, comm);
 }
 
 namespace {

@@ -58,7 +58,7 @@ void describe_job() {
   lock->mine.process.cores = CPU_COUNT(&cores);
   lock->mine.process.core_list = core_list(cores);
   lock->mine.process.host_cores = static_cast<std::int32_t>(sysconf(_SC_NPROCESSORS_ONLN));
-  sampler.start();
+  sampler.start_sampling();
   lock->mine.clock_domain = domain;
   // Until the clocks are compared, the offsets of other domains are unknown.
   lock->mine.clock_uncertainty = -1;
@@ -68,7 +68,7 @@ void take_frames(const JobLock& lock) {
   if (site_count() != lock->mine.frames.size()) lock->mine.frames = site_frames();
 }
 
-void refresh(const JobLock& lock, bool finished) {
+void refresh_contribution(const JobLock& lock, bool finished) {
   profiles::Contribution& c = lock->mine;
   idle_drain();
   lock->queue.drain();
@@ -83,7 +83,7 @@ void refresh(const JobLock& lock, bool finished) {
   c.job.history.calls = earlier_run().calls;
   c.finished = finished;
   // Another thread cannot read the counters of the one that started MPI.
-  if (const profiles::Usage usage = sampler.total(); usage.wall > 0) c.process.usage = usage;
+  if (const profiles::Usage usage = sampler.total_usage(); usage.wall > 0) c.process.usage = usage;
   if (mpi_time.watched) c.process.peers = sampler.peers();  // only this thread writes them
   c.process.courteous = job_rules().courteous || yields_by_itself();
   if (job_world().together) {

@@ -16,6 +16,6 @@ void take_frames(const JobLock& lock);
 void take_warnings(const JobLock& lock);
 
 /// Brings this process's contribution up to date.
-void refresh(const JobLock& lock, bool finished);
+void refresh_contribution(const JobLock& lock, bool finished);
 
 }  // namespace latecomer::shim

@@ -39,7 +39,7 @@ bool begin_mpi(int required) {
 
 void say_edge(double fraction) {
   if (!active.load(std::memory_order_acquire) || !(fraction >= 0 && fraction <= 1)) return;
-  engine_edge(fraction, job_clocks().common());
+  engine_edge(fraction, job_clocks().common_now());
   const JobLock lock;
   job_process().edge_said = true;
   ++lock->mine.edges;
@@ -51,7 +51,7 @@ extern "C" LATECOMER_HIDDEN void latecomer_pcontrol(int level, double fraction) 
   if (level == 5711) say_edge(fraction);  // LATECOMER_EDGE
 }
 
-int flush() try {
+int flush_profile() try {
   if (!active.load() || !job_output().spool.begun()) return 1;
   const KeepErrno keep;
   const JobLock lock;

@@ -67,6 +67,6 @@ int abort_job(Native native) {
 
 /// The functions of latecomer.h, behind the front.
 void say_edge(double fraction);
-int flush();
+int flush_profile();
 
 }  // namespace latecomer::shim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this family gives to the front, and what it takes from there: the functions of the process's MPI library.
+// The functions that this family gives to the front, and the functions of MPI that it gets from the front.
 #include "shim/front/family.hpp"
 
 #include <cstdio>
@@ -106,6 +106,6 @@ const char* own_build_ids() {
 extern "C" __attribute__((visibility("default"))) const latecomer::front::Family* latecomer_family() {
   using namespace latecomer;
   static constexpr front::Family kFamily{__start_latecomer_entries, __stop_latecomer_entries, &shim::start_family,
-                                         &shim::say_edge, &shim::flush};
+                                         &shim::say_edge, &shim::flush_profile};
   return &kFamily;
 }

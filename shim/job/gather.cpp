@@ -90,7 +90,7 @@ bool wait_for(MPI_Request& request) {
 
 /// Waits until all ranks are here. Writes a snapshot before a long wait, because the launcher may end the job
 /// meanwhile.
-bool meet() {
+bool meet_ranks() {
   MPI_Request all_here = MPI_REQUEST_NULL;
   PMPI_Ibarrier(job_world().comm, &all_here);
   RankWait wait;
@@ -168,7 +168,7 @@ void read_part(Rank world, Mail kind, std::span<const char> message) noexcept {
 
 namespace {
 
-/// What a rank has merged so far. Making an empty one allocates, too, so `attempt` makes it.
+/// The part that a rank has merged so far. An empty one allocates memory, too, so `attempt` makes it.
 using Part = std::optional<profiles::Merged>;
 
 /// Makes the bytes of the part: of this rank alone, if it has merged nothing. Returns whether it could.
@@ -257,7 +257,7 @@ std::optional<bool> receive_part(Part& all) {
 /// Merges the parts of the children with this rank's own. Returns whether all are in it, or nothing if a rank died.
 std::optional<bool> gather_below(Part& all) {
   bool good = true;
-  if (const Outcome mine = attempt([] { refresh(JobLock(), true); }); !mine) {
+  if (const Outcome mine = attempt([] { refresh_contribution(JobLock(), true); }); !mine) {
     warn("the profile lacks data of this rank: %s", mine.why);
     good = false;
   }
@@ -330,7 +330,7 @@ Gathered gather_profile() noexcept {
   try_patterns([&] {
     for (CommState* s = JobLock()->states; s; s = s->next) end_last_epoch(*s);
   });
-  if (!meet()) return Gathered::cut;
+  if (!meet_ranks()) return Gathered::cut;
   try_patterns([&] {
     settle_trees();
     need_memory(kForDecisions);

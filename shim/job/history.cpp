@@ -16,7 +16,7 @@
 namespace latecomer::shim {
 namespace {
 
-/// The file of `learn` if it holds something, else that of `history`.
+/// The file of the key `learn` if it is not empty, else the file of the key `history`.
 std::string file_to_read(const core::Policy& policy) {
   struct stat there {};
   const bool learned = !policy.learn.empty() && stat(policy.learn.c_str(), &there) == 0 && there.st_size > 0;
@@ -51,7 +51,7 @@ void share_history() {
     if (!use.why_not.empty()) say(1, "no plan of '%s' is used: %s", use.file.c_str(), use.why_not.c_str());
     JobLock()->mine.job.history = std::move(use);
   }
-  share(bytes);
+  share_bytes(bytes);
   if (job_world().rank != 0) core::Plan::deserialize(bytes, job_world().size, earlier_run().history.plan);
 }
 

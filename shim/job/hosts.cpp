@@ -39,8 +39,8 @@ std::uint64_t kernel_id() {
   return kernel != 0 ? kernel : core::fnv1a(JobLock()->mine.host);
 }
 
-/// Gives `mine` to all ranks of `group`, which this rank is the `me`th of. Returns [group]. Takes log2 of their number
-/// of messages per rank: in step d a rank passes on what it has of the d ranks from itself on.
+/// Gives `mine` to all ranks of `group`, in which this rank has index `me`. Returns [group]. Each rank sends log2(size
+/// of the group) messages: in step d, it passes on the entries of d ranks, from its own on.
 std::vector<Neighbour> exchange(const std::vector<Rank>& group, std::size_t me, const Neighbour& mine) {
   const std::size_t n = group.size();
   std::vector<Neighbour> from_me(n, mine), all(n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The name service of the process manager, which the roll call asks. Every call is one request to it. It knows no
-// protocol of the roll call.
+// The name service of the process manager, which the roll call asks. Every call of a function is one request to the
+// service. This file must not know the protocol of the roll call.
 #pragma once
 
 #include <string>

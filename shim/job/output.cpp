@@ -118,7 +118,7 @@ void share_output() {
                                                   job_output().replaces, false));
     chosen = (good ? "+" : "-") + job_output().path;
   }
-  share(chosen);
+  share_bytes(chosen);
   PMPI_Bcast(&job_output().id.key, 1, MPI_UINT64_T, 0, job_world().comm);
   job_output().path = chosen.substr(1);
   JobLock()->mine.job_key = job_output().id.key;

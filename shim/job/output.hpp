@@ -24,7 +24,7 @@ void identify_job();
 /// Chooses the profile's name on rank 0 and gives it to every rank. Starts the spool.
 void share_output();
 
-/// The same for a process that observes alone. Ranks with equal keys choose alike without communication. `suffix` is
+/// Chooses the name in a process that observes alone. Ranks with equal keys choose the same name. `suffix` is
 /// added to the name. Does nothing if a name is chosen already.
 void choose_output_alone(const std::string& suffix);
 

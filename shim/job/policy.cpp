@@ -124,7 +124,7 @@ void share_policy() {
     if (!job_rules().environment.policy.empty())
       text_of(configuration(job_rules().environment), "LATECOMER_POLICY names another");
   }
-  share(text);
+  share_bytes(text);
   const core::Policy* own = own_policy(job_rules().environment).policy();
   job_rules().policy = own && own_policy(job_rules().environment).text == text
                            ? *own

@@ -24,7 +24,7 @@ struct OwnPolicy {
   const core::Policy* policy() const { return good && report.ok() ? &report.policy : nullptr; }
 };
 
-/// Reads the policy once: that of the environment, or else the configuration. Without either, `good` is false.
+/// Reads the policy once: the file that the environment names, or else the configuration. Else `good` is false.
 const OwnPolicy& own_policy(const Environment& environment);
 /// Reads the configuration of the site once.
 const OwnPolicy& configuration(const Environment& environment);
@@ -35,10 +35,10 @@ void share_policy();
 /// Notes the rules that name algorithms. The profile compares them at the end with the algorithms that ran.
 void note_forced_rules();
 
-/// Gives rank 0's bytes to every rank, in pieces: MPI may have another way for large messages, which the program may
-/// not be able to take.
+/// Gives rank 0's bytes to every rank, in pieces. MPI may send large messages in another way, for which the program may
+/// lack the rights.
 template <typename Bytes>
-void share(Bytes& bytes) {
+void share_bytes(Bytes& bytes) {
   auto size = static_cast<long long>(bytes.size());
   PMPI_Bcast(&size, 1, MPI_LONG_LONG, 0, job_world().comm);
   bytes.resize(static_cast<std::size_t>(size));

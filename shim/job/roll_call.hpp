@@ -20,13 +20,13 @@ bool roll_call(int rank, int size, double timeout_s);
 
 // rooms.cpp
 
-/// What the rank that speaks for a room knows.
+/// The data of the rank that speaks for a room.
 struct RoomCall {
   int size;                   ///< of MPI_COMM_WORLD
   double timeout_s;           ///< for messages
   Nanoseconds deadline;       ///< of waits for a rank that may not come
   std::vector<Rank> ranks{};  ///< of the room, ascending
-  /// Each thing that is wrong, which this rank has to say.
+  /// The faults that this rank has to report.
   std::vector<std::string> wrong{};
 };
 /// Confirms by the name service that the rooms hold every rank. The lowest rank of each room calls it. Returns true on

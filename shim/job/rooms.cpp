@@ -2,17 +2,17 @@
 // The roll call between rooms, by the process manager's name service. The lowest rank of a room speaks for it, and
 // publishes
 // - here R: on entry. The speaker looks its own name up, to know that the service works.
-// - room R: the ranks of the room, when it has found `here 0` of its build. From then on, it waits for the verdict
-//   without a limit. If `here 0` does not come in time, or the service is deaf, it says so here, and waits for nobody.
+// - room R: the ranks of the room, once the speaker has found `here 0` of its build. Then it waits for the verdict
+//   without a limit. Without `here 0` in time, or answers of the service, `room R` says so, and the room waits no more.
 // - verdict 0: from rank 0, in any case: yes if the rooms hold each rank of MPI_COMM_WORLD once.
-// So yes means that all rooms wait for the verdict, and all of them hear it.
+// So a verdict "yes" means that all rooms wait for the verdict, and all of them read it.
 //
 // No rank knows how many rooms there are. A room publishes each run of its ranks under the lowest rank of the run. So
 // the lowest rank that no run so far holds is the next such name, and rank 0 knows for which name to wait.
 //
 // The rooms are a tree of one level. The service is one process, which answers one request after the other. Further
-// levels add requests, and no answer comes sooner. So that waiting rooms do not delay rank 0, they ask less often, the
-// more they are (Names).
+// levels add requests, and no answer comes sooner. The more rooms wait, the less often each of them asks (Names). So
+// waiting rooms do not delay rank 0.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -28,7 +28,7 @@ LATECOMER_TOGETHER constinit std::atomic<Nanoseconds> snapshot_due{INT64_MAX};
 bool write_snapshot(const JobLock& lock, bool finished) {
   std::vector<profiles::LiveLog>& live = lock->live;
   const Nanoseconds begin = now();
-  refresh(lock, finished);
+  refresh_contribution(lock, finished);
   live.clear();
   // Room at once, since a steady program must not allocate at a later snapshot. Derived: the log at hand, two epochs
   // that are over, and rarely more than three under way.
@@ -56,7 +56,7 @@ void begin_snapshots() {
   if (!job_output().spool.begun() && job_output().prometheus.empty()) return;
   attempt([&] {
     const JobLock lock;
-    refresh(lock, false);
+    refresh_contribution(lock, false);
     job_output().spool.prepare(lock->mine);
   });
   snapshot_due = now() + profiles::pause_after_snapshot(0);

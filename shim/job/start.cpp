@@ -31,6 +31,7 @@
 #include "shim/live/live.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/end_job.hpp"
+#include "shim/mpi/entry.hpp"
 #include "shim/sites/sites.hpp"
 #include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
@@ -104,8 +105,8 @@ void stay_alone(const char* why, const std::string& suffix = "") {
 
 /// From now on `latecomer who` can see the process, its waiting calls are timed, and it writes snapshots.
 void show_job() {
-  if (!job_rules().policy.causes) sampler.never();
-  else sampler.begin(job_clocks().common());
+  if (!job_rules().policy.causes) sampler.decline_sampling();
+  else sampler.begin_first_interval(job_clocks().common_now());
   timing.store(job_rules().policy.causes, std::memory_order_relaxed);
   if (job_rules().policy.live)
     live_start(job_world().rank, job_world().size, job_output().id.key, job_output().id.host, job_output().path);

@@ -27,7 +27,7 @@ int on_end(MPI_Comm, int, void*, void*) {
   if (!active.exchange(false)) return MPI_SUCCESS;
   snapshot_due = INT64_MAX;
   idle_stop();
-  sampler.stop();
+  sampler.stop_sampling();
   live->since.store(now(), std::memory_order_relaxed);
   live->inside.store(profiles::LiveLine::kFinalizing, std::memory_order_relaxed);
   const Gathered gathered = job_world().together ? gather_profile() : Gathered::partly;

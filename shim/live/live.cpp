@@ -30,11 +30,11 @@ void copy_text(char* to, std::size_t size, const std::string& from) {
   std::snprintf(to, size, "%.*s", static_cast<int>(size - 1), from.c_str());
 }
 
-/// A file whose process has ended. It stays for a day after the first process that found it so, which takes away the
-/// right to write as a mark and sets the time of change. Somebody may want to look at a job that was killed, and
-/// `latecomer recover` reads the file. Chosen: the morning after a night.
+/// How long the file of an ended process stays. The first process that finds it marks it: takes away the right to write
+/// and sets the time of change. The file stays for a day from then on, because a user may look at a killed job by
+/// `latecomer recover`. Chosen: the morning after a night.
 constexpr time_t kKept_s = 24 * 3600;
-/// So many of them stay. Derived: they take 68 MB of memory, and a host has a few hundred ranks.
+/// The most files that stay. Derived: they take 68 MB of memory, and a host has a few hundred ranks.
 constexpr std::size_t kMostKept = 2048;
 
 /// A file that stays, and since when it is known that its process has ended.
@@ -52,8 +52,8 @@ bool is_replaced(int folder, const char* name, std::uint64_t job, const std::str
          pread(its_file.get(), text, sizeof text - 1, offsetof(profiles::LiveFile, output)) > 0 && output == text;
 }
 
-/// A killed process leaves its file. Removes those of this user that nobody needs any more. Containers may share the
-/// folder, so a process of another pid namespace may live.
+/// Removes the files of this user that killed processes have left and that no command needs any more. Containers may
+/// share the folder, so the process of a file may live in another pid namespace.
 void sweep(profiles::ProcessId process, std::uint64_t job, const std::string& output) noexcept try {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(profiles::kLiveFolder), closedir);
   if (!folder) return;

@@ -41,7 +41,7 @@ int inside(Body body) {
 }
 
 inline int wrong_range(const latecomer_range* r) {
-  if (!r || !r->hub || !library().knows(&hub_of(*r))) return MPI_ERR_COMM;
+  if (!r || !r->hub || !library().knows_hub(&hub_of(*r))) return MPI_ERR_COMM;
   return r->rank == MPI_UNDEFINED ? MPI_ERR_COMM : MPI_SUCCESS;
 }
 inline int wrong_data(MPI_Count count, MPI_Datatype type) {

@@ -56,12 +56,12 @@ int start(const latecomer_range* range, const Arguments& a, latecomer_range_requ
 }
 
 /// The blocking form.
-int run(const latecomer_range* range, const Arguments& a) {
+int run_call(const latecomer_range* range, const Arguments& a) {
   bool straight_ran = false;
   // The lock would have no other holder.
   const int rc = library().alone() ? guarded([&] {
     int out = wrong_arguments(range, a);
-    straight_ran = out != MPI_SUCCESS || straight().run(*range, a, &out);
+    straight_ran = out != MPI_SUCCESS || straight().run_collective(*range, a, &out);
     return out;
   })
                                    : MPI_SUCCESS;
@@ -94,12 +94,14 @@ using namespace latecomer::range;
 
 // The non-blocking and the blocking form of each collective. `parameters` and `arguments` are in parentheses.
 #define LATECOMER_OPEN(...) __VA_ARGS__
-#define LATECOMER_COLLECTIVE(name, parameters, arguments)                              \
-  int latecomer_range_i##name(LATECOMER_OPEN parameters, const latecomer_range* range, \
-                              latecomer_range_request* request) {                      \
-    return start(range, arguments, request);                                           \
-  }                                                                                    \
-  int latecomer_range_##name(LATECOMER_OPEN parameters, const latecomer_range* range) { return run(range, arguments); }
+#define LATECOMER_COLLECTIVE(name, parameters, arguments)                               \
+  int latecomer_range_i##name(LATECOMER_OPEN parameters, const latecomer_range* range,  \
+                              latecomer_range_request* request) {                       \
+    return start(range, arguments, request);                                            \
+  }                                                                                     \
+  int latecomer_range_##name(LATECOMER_OPEN parameters, const latecomer_range* range) { \
+    return run_call(range, arguments);                                                  \
+  }
 // clang-format off
 #define LATECOMER_BLOCKS const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count, MPI_Datatype recv_type
 #define LATECOMER_VECTORS const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op
@@ -110,7 +112,7 @@ extern "C" {
 int latecomer_range_ibarrier(const latecomer_range* range, latecomer_range_request* request) {
   return start(range, Arguments{Kind::barrier}, request);
 }
-int latecomer_range_barrier(const latecomer_range* range) { return run(range, Arguments{Kind::barrier}); }
+int latecomer_range_barrier(const latecomer_range* range) { return run_call(range, Arguments{Kind::barrier}); }
 
 LATECOMER_COLLECTIVE(bcast, (void* data, MPI_Count count, MPI_Datatype type, int root),
                      bcast_of(data, count, type, root))

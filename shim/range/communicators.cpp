@@ -44,10 +44,10 @@ class Creation final : public Operation {
         made_it_.store(true, std::memory_order_release);
       });
     }
-    if (!complete) library().drive(this);
+    if (!complete) library().drive_operation(this);
   }
   ~Creation() override {
-    library().forget(this);
+    library().forget_operation(this);
     if (thread_.joinable()) thread_.join();
     if (group_ != MPI_GROUP_NULL) PMPI_Group_free(&group_);
   }
@@ -94,7 +94,7 @@ int latecomer_range_attach(MPI_Comm comm, latecomer_range* range) {
     PMPI_Comm_test_inter(comm, &between);
     if (between) return MPI_ERR_COMM;
     Hub* hub = nullptr;
-    const int rc = library().attach(comm, &hub);
+    const int rc = library().attach_hub(comm, &hub);
     if (rc == MPI_SUCCESS) *range = {reinterpret_cast<latecomer_range_hub*>(hub), 0, hub->size(), 1, 0, 0, hub->rank()};
     return rc;
   });

@@ -108,7 +108,7 @@ Hub::~Hub() {
   PMPI_Comm_free(&comm_);
 }
 
-RangeMessage* Hub::fresh() {
+RangeMessage* Hub::make_message() {
   if (free_.empty()) {
     pool_.push_back(std::make_unique<RangeMessage>());
     free_.push_back(pool_.back().get());
@@ -121,7 +121,7 @@ RangeMessage* Hub::fresh() {
   return m;
 }
 
-void Hub::track(RangeMessage* message, MPI_Request request) {
+void Hub::track_request(RangeMessage* message, MPI_Request request) {
   requests_.push_back(request);
   owners_.push_back(message);
   if (finished_.size() < requests_.size()) finished_.resize(requests_.capacity());
@@ -129,28 +129,28 @@ void Hub::track(RangeMessage* message, MPI_Request request) {
   awaited_ += !message->complete;
 }
 
-void Hub::finish(RangeMessage* m) {
+void Hub::finish_message(RangeMessage* m) {
   m->complete = true;
   m->type_kept.reset();
   if (m->dropped && m->in_flight == 0) free_.push_back(m);
 }
 
-void Hub::release(RangeMessage* m) {
+void Hub::release_message(RangeMessage* m) {
   m->dropped = true;
   if (m->complete && m->in_flight == 0) {
     free_.push_back(m);
   } else if (!m->sends && !m->complete && m->in_flight == 0) {
-    matching_.withdraw(m);
+    matching_.withdraw_receive(m);
     free_.push_back(m);
   }
 }
 
-RangeMessage* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, const Envelope& key,
-                        bool synchronous, int* rc) {
+RangeMessage* Hub::send_message(const void* data, MPI_Count count, MPI_Datatype type, Rank to, const Envelope& key,
+                                bool synchronous, int* rc) {
   shim::Layout layout;
-  *rc = count > 0 ? layout.fill(type) : MPI_SUCCESS;
+  *rc = count > 0 ? layout.read_type(type) : MPI_SUCCESS;
   if (*rc != MPI_SUCCESS) return nullptr;
-  RangeMessage* const m = fresh();
+  RangeMessage* const m = make_message();
   m->sends = true;
   m->envelope = key;
   m->envelope.bytes = layout.size * count;
@@ -161,7 +161,7 @@ RangeMessage* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Ra
   std::memcpy(m->chunk.data(), &m->envelope, head);
   if (body > 0) {
     if (layout.gapless) std::memcpy(m->chunk.data() + head, data, body);
-    else *rc = shim::pack(data, count, type, m->chunk.data() + head, static_cast<MPI_Count>(body), comm_);
+    else *rc = shim::pack_items(data, count, type, m->chunk.data() + head, static_cast<MPI_Count>(body), comm_);
   }
   MPI_Request request = MPI_REQUEST_NULL;
   if (*rc == MPI_SUCCESS)
@@ -173,21 +173,21 @@ RangeMessage* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Ra
   }
   // A short message is complete for its owner, because it uses no buffer of the program.
   m->complete = !apart;
-  track(m, request);
+  track_request(m, request);
   if (!apart) {
     // A root that only sends never waits, so test its requests here.
     if (requests_.size() >= std::max(kMany, next_collect_)) {
-      *rc = collect();
+      *rc = finish_completed();
       next_collect_ = 2 * requests_.size();
     }
     if (*rc == MPI_SUCCESS) return m;
-    release(m);
+    release_message(m);
     return nullptr;
   }
   *rc = synchronous ? PMPI_Issend_c(data, count, type, to, m->envelope.payload, comm_, &request)
                     : PMPI_Isend_c(data, count, type, to, m->envelope.payload, comm_, &request);
   if (*rc == MPI_SUCCESS) {
-    track(m, request);
+    track_request(m, request);
     return m;
   }
   // The envelope is already sent.
@@ -197,7 +197,7 @@ RangeMessage* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Ra
   return nullptr;
 }
 
-void Hub::deliver(RangeMessage& m, Arrival& arrival) {
+void Hub::deliver_arrival(RangeMessage& m, Arrival& arrival) {
   const MPI_Count room = [&] {
     MPI_Count size = 0;
     if (m.count > 0) PMPI_Type_size_x(m.type, &size);
@@ -216,8 +216,8 @@ void Hub::deliver(RangeMessage& m, Arrival& arrival) {
                         : PMPI_Irecv_c(m.chunk.data(), arrival.envelope.bytes, MPI_BYTE, m.source,
                                        arrival.envelope.payload, comm_, &request);
     m.rc = rc == MPI_SUCCESS && !fits ? MPI_ERR_TRUNCATE : rc;
-    if (rc == MPI_SUCCESS) track(&m, request);
-    else finish(&m);
+    if (rc == MPI_SUCCESS) track_request(&m, request);
+    else finish_message(&m);
     return;
   }
   const char* const from = arrival.chunk.data() + sizeof(Envelope);
@@ -225,7 +225,7 @@ void Hub::deliver(RangeMessage& m, Arrival& arrival) {
   if (bytes < arrival.envelope.bytes) m.rc = MPI_ERR_TRUNCATE;
   if (bytes > 0) {
     shim::Layout layout;
-    int rc = layout.fill(m.type);
+    int rc = layout.read_type(m.type);
     if (rc == MPI_SUCCESS && layout.gapless) {
       std::memcpy(m.data, from, static_cast<std::size_t>(bytes));
     } else if (rc == MPI_SUCCESS) {  // MPI fills any datatype, even a part of the last item
@@ -235,33 +235,33 @@ void Hub::deliver(RangeMessage& m, Arrival& arrival) {
     }
     if (m.rc == MPI_SUCCESS) m.rc = rc;
   }
-  finish(&m);
+  finish_message(&m);
 }
 
-RangeMessage* Hub::fresh_receive(void* data, MPI_Count count, MPI_Datatype type) {
-  RangeMessage* const m = fresh();
+RangeMessage* Hub::make_receive(void* data, MPI_Count count, MPI_Datatype type) {
+  RangeMessage* const m = make_message();
   m->data = static_cast<char*>(data);
   m->count = count;
   m->type = type;
   return m;
 }
 
-RangeMessage* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival) {
-  RangeMessage* const m = fresh_receive(data, count, type);
-  deliver(*m, *arrival);
+RangeMessage* Hub::receive_message(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival) {
+  RangeMessage* const m = make_receive(data, count, type);
+  deliver_arrival(*m, *arrival);
   spare_.push_back(std::move(arrival));
   return m;
 }
 
-RangeMessage* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key) {
-  if (auto arrival = take(from, key)) return receive(data, count, type, std::move(arrival));
-  RangeMessage* const m = fresh_receive(data, count, type);
+RangeMessage* Hub::receive_message(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key) {
+  if (auto arrival = take_arrival(from, key)) return receive_message(data, count, type, std::move(arrival));
+  RangeMessage* const m = make_receive(data, count, type);
   m->source = from;
   m->envelope = key;
   // The program may free its datatype while the receive waits.
   m->type_kept.emplace(type);
   m->type = m->type_kept->get();
-  matching_.post(m);
+  matching_.post_receive(m);
   return m;
 }
 
@@ -286,9 +286,9 @@ int Hub::progress() {
     if (rc != MPI_SUCCESS) return rc;
     arrival->source = status.MPI_SOURCE;
     std::memcpy(&arrival->envelope, arrival->chunk.data(), sizeof(Envelope));
-    RangeMessage* const m = matching_.arrive(arrival);
+    RangeMessage* const m = matching_.match_arrival(arrival);
     if (!m) continue;
-    deliver(*m, *arrival);
+    deliver_arrival(*m, *arrival);
     spare_.push_back(std::move(arrival));
     // A receive is complete. A further probe that finds nothing yields the core in the middle of a collective. Without
     // it, a burst of messages (from a root that is ahead) arrives one by one. So probe again until 8 probes since the
@@ -298,10 +298,10 @@ int Hub::progress() {
     if (!looked_on) break;
   }
   // Test short sends only now and then: every test may yield the core.
-  return awaited_ == 0 && requests_.size() < kMany ? MPI_SUCCESS : collect();
+  return awaited_ == 0 && requests_.size() < kMany ? MPI_SUCCESS : finish_completed();
 }
 
-int Hub::unload(const Envelope& envelope, const char* chunk, Rank source, char* into, MPI_Count room) {
+int Hub::unload_chunk(const Envelope& envelope, const char* chunk, Rank source, char* into, MPI_Count room) {
   if (envelope.payload == 0) {
     const auto bytes = static_cast<std::size_t>(std::min<MPI_Count>(room, envelope.bytes));
     if (bytes > 0) std::memcpy(into, chunk + sizeof(Envelope), bytes);  // a barrier has no buffer
@@ -312,7 +312,7 @@ int Hub::unload(const Envelope& envelope, const char* chunk, Rank source, char* 
   arrival->envelope = envelope;
   arrival->source = source;
   arrival->chunk.assign(chunk, chunk + sizeof(Envelope));
-  RangeMessage* const m = receive(into, room, MPI_BYTE, std::move(arrival));
+  RangeMessage* const m = receive_message(into, room, MPI_BYTE, std::move(arrival));
   shim::Patience patience(true);
   int rc = MPI_SUCCESS;
   while (rc == MPI_SUCCESS && !m->complete) {
@@ -320,14 +320,14 @@ int Hub::unload(const Envelope& envelope, const char* chunk, Rank source, char* 
     patience.wait();
   }
   if (rc == MPI_SUCCESS) rc = m->rc;
-  release(m);
+  release_message(m);
   return rc;
 }
 
 int Hub::receive_straight(char* into, MPI_Count room, Rank from, const Envelope& key) {
   last_chunk_ = nullptr;
-  if (auto arrival = matching_.expect(from, key)) {
-    const int rc = unload(arrival->envelope, arrival->chunk.data(), from, into, room);
+  if (auto arrival = matching_.take_of_collective(from, key)) {
+    const int rc = unload_chunk(arrival->envelope, arrival->chunk.data(), from, into, room);
     spare_.push_back(std::move(arrival));
     return rc;
   }
@@ -358,21 +358,21 @@ int Hub::receive_straight(char* into, MPI_Count room, Rank from, const Envelope&
     arrival->source = from;
     const auto data = static_cast<std::ptrdiff_t>(envelope.payload == 0 ? envelope.bytes : 0);
     arrival->chunk.assign(landing_.begin(), landing_.begin() + static_cast<std::ptrdiff_t>(sizeof envelope) + data);
-    if (RangeMessage* const m = matching_.arrive(arrival)) {
-      deliver(*m, *arrival);
+    if (RangeMessage* const m = matching_.match_arrival(arrival)) {
+      deliver_arrival(*m, *arrival);
       spare_.push_back(std::move(arrival));
     }
   };
   shim::Patience patience(true);
-  while (!Matching<RangeMessage>::advance(key, next, hand_over)) {
+  while (!Matching<RangeMessage>::advance_to(key, next, hand_over)) {
     if (rc != MPI_SUCCESS) return rc;
     patience.wait();
   }
   if (envelope.payload == 0 && envelope.bytes == room) last_chunk_ = landing_.data();
-  return unload(envelope, landing_.data(), from, into, room);
+  return unload_chunk(envelope, landing_.data(), from, into, room);
 }
 
-int Hub::collect() {
+int Hub::finish_completed() {
   int count = 0;
   const int rc = PMPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, finished_.data(),
                                MPI_STATUSES_IGNORE);
@@ -382,7 +382,7 @@ int Hub::collect() {
     awaited_ -= !m->complete;
     if (--m->in_flight == 0) {
       if (m->complete && m->dropped) free_.push_back(m);
-      else if (!m->complete) finish(m);
+      else if (!m->complete) finish_message(m);
     }
   }
   std::size_t kept = 0;

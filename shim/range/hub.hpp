@@ -72,16 +72,16 @@ class Hub {
 
   /// `to`, `from`: ranks in this communicator; `from` may be MPI_ANY_SOURCE for any member of the range. The data must
   /// stay in place. Returns nullptr on an error, which `rc` contains.
-  RangeMessage* send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, const Envelope& key,
-                     bool synchronous, int* rc);
-  RangeMessage* receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key);
-  /// Receives a message that take() returned.
-  RangeMessage* receive(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival);
-  /// find(): the first matching message, or nullptr. take(): removes it from the queue and returns it.
-  const Arrival* find(Rank from, const Envelope& key) const { return matching_.find(from, key); }
-  std::unique_ptr<Arrival> take(Rank from, const Envelope& key) { return matching_.take(from, key); }
+  RangeMessage* send_message(const void* data, MPI_Count count, MPI_Datatype type, Rank to, const Envelope& key,
+                             bool synchronous, int* rc);
+  RangeMessage* receive_message(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key);
+  /// Receives a message that take_arrival() returned.
+  RangeMessage* receive_message(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival);
+  /// find_arrival(): the first matching message, or nullptr. take_arrival(): removes it from the queue and returns it.
+  const Arrival* find_arrival(Rank from, const Envelope& key) const { return matching_.find_arrival(from, key); }
+  std::unique_ptr<Arrival> take_arrival(Rank from, const Envelope& key) { return matching_.take_arrival(from, key); }
   /// Releases a complete or dropped message.
-  void release(RangeMessage* message);
+  void release_message(RangeMessage* message);
   /// Advances all messages. Returns an MPI error code.
   int progress();
 
@@ -123,14 +123,14 @@ class Hub {
 
   static int size_of_chunk(std::int64_t bytes) { return static_cast<int>(sizeof(Envelope)) + static_cast<int>(bytes); }
   /// Copies the data of a short message, or receives those of a long message and returns MPI_ERR_TRUNCATE.
-  int unload(const Envelope& envelope, const char* chunk, Rank source, char* into, MPI_Count room);
-  RangeMessage* fresh_receive(void* data, MPI_Count count, MPI_Datatype type);
-  RangeMessage* fresh();
-  void track(RangeMessage* message, MPI_Request request);
-  void deliver(RangeMessage& receive, Arrival& arrival);
-  void finish(RangeMessage* message);
+  int unload_chunk(const Envelope& envelope, const char* chunk, Rank source, char* into, MPI_Count room);
+  RangeMessage* make_receive(void* data, MPI_Count count, MPI_Datatype type);
+  RangeMessage* make_message();
+  void track_request(RangeMessage* message, MPI_Request request);
+  void deliver_arrival(RangeMessage& receive, Arrival& arrival);
+  void finish_message(RangeMessage* message);
   /// Finishes the messages whose MPI requests are complete.
-  int collect();
+  int finish_completed();
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rc_ = MPI_SUCCESS, size_ = 0, rank_ = -1;

@@ -27,7 +27,7 @@ class Matching {
 
   /// A message has arrived. Returns the receive that gets it, which no longer waits. Otherwise queues the message,
   /// empties `arrival`, and returns nullptr.
-  Receive* arrive(std::unique_ptr<Arrival>& arrival) {
+  Receive* match_arrival(std::unique_ptr<Arrival>& arrival) {
     const auto at = std::find_if(waiting_.begin(), waiting_.end(),
                                  [&](const Receive* r) { return matches(*arrival, r->source, r->envelope); });
     if (at == waiting_.end()) {
@@ -40,12 +40,12 @@ class Matching {
     return out;
   }
   /// The first queued message that matches, or nullptr.
-  const Arrival* find(Rank from, const Envelope& key) const {
+  const Arrival* find_arrival(Rank from, const Envelope& key) const {
     const auto at = first_match(from, key);
     return at == queued_.end() ? nullptr : at->get();
   }
   /// Removes it from the queue.
-  std::unique_ptr<Arrival> take(Rank from, const Envelope& key) {
+  std::unique_ptr<Arrival> take_arrival(Rank from, const Envelope& key) {
     const auto at = first_match(from, key);
     if (at == queued_.end()) return nullptr;
     // Gets an iterator from a const_iterator.
@@ -56,19 +56,19 @@ class Matching {
     return out;
   }
   /// The receive waits from now on. No queued message matches it.
-  void post(Receive* receive) { waiting_.push_back(receive); }
-  void withdraw(Receive* receive) { waiting_.remove(receive); }
+  void post_receive(Receive* receive) { waiting_.push_back(receive); }
+  void withdraw_receive(Receive* receive) { waiting_.remove(receive); }
 
   /// A straight receive of a message of a collective from one sender, in two parts. First: the message, if it is
   /// queued.
-  std::unique_ptr<Arrival> expect(Rank from, const Envelope& key) {
-    return queued_of_collectives_ == 0 ? nullptr : take(from, key);
+  std::unique_ptr<Arrival> take_of_collective(Rank from, const Envelope& key) {
+    return queued_of_collectives_ == 0 ? nullptr : take_arrival(from, key);
   }
   /// Then: takes the sender's next messages, until the message of `key` is there (returns true) or no further message
   /// is (returns false; call again). `next()`: fetches the sender's next message and returns its envelope, or nullptr.
-  /// `hand_over()`: gets each message that is not of `key`, and has to give it to arrive().
+  /// `hand_over()`: gets each message that is not of `key`, and has to give it to match_arrival().
   template <typename Next, typename HandOver>
-  static bool advance(const Envelope& key, Next next, HandOver hand_over) {
+  static bool advance_to(const Envelope& key, Next next, HandOver hand_over) {
     while (const Envelope* const envelope = next()) {
       if (envelope->same_place(key)) return true;
       hand_over();

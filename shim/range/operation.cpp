@@ -45,7 +45,7 @@ void fill_received(MPI_Status* status, const Envelope& e, Rank source) {
 void empty_status(MPI_Status* status) { fill_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0); }
 
 PointToPoint::~PointToPoint() {
-  if (message_ && library().knows(hub_)) hub_->release(message_);
+  if (message_ && library().knows_hub(hub_)) hub_->release_message(message_);
 }
 
 bool PointToPoint::look() {
@@ -69,7 +69,7 @@ bool same(const core::Call& a, const core::Call& b) {
 
 }  // namespace
 
-std::vector<char> Library::borrow(std::size_t bytes) {
+std::vector<char> Library::borrow_memory(std::size_t bytes) {
   std::vector<char> out;
   auto best = spare_.end();
   for (auto at = spare_.begin(); at != spare_.end(); ++at)
@@ -85,14 +85,14 @@ std::vector<char> Library::borrow(std::size_t bytes) {
   return out;
 }
 
-void Library::give_back(std::vector<char> memory) {
+void Library::give_back_memory(std::vector<char> memory) {
   // The number and the greatest size of the kept buffers. Derived: at most 512 MiB per process, and only after eight
   // collectives of that size ran at once. Beyond, a buffer is freed, and the next collective allocates another.
   constexpr std::size_t kSpare = 8, kLargest = 64 << 20;
   if (spare_.size() < kSpare && memory.size() <= kLargest && !memory.empty()) spare_.push_back(std::move(memory));
 }
 
-Library::Schedule Library::schedule(const core::Call& call, Rank me, bool scales) {
+Library::Schedule Library::find_schedule(const core::Call& call, Rank me, bool scales) {
   const auto compiled = [me](const core::Call& of) {
     return std::make_shared<shim::Compiled>(
         core::materialize(core::range_algorithm(of), core::Instance(of, core::Pattern(), core::Parameters{}), me));
@@ -141,26 +141,26 @@ RangeCollective::RangeCollective(const latecomer_range& range, const Arguments& 
       number_(hub_of(range).next_collective(identity_of(range))),
       send_type_(a.send_type),
       recv_type_(a.recv_type) {
-  rc = begin(a);
+  rc = begin_call(a);
   if (rc != MPI_SUCCESS) complete = true;
   else step();
-  if (!complete) library().drive(this);
+  if (!complete) library().drive_operation(this);
 }
 
 RangeCollective::~RangeCollective() {
-  library().forget(this);
-  if (!complete && program_ && library().knows(&hub_of(range_))) running_.drop_messages();
-  if (complete && rc == MPI_SUCCESS) library().give_back(std::move(scratch_));
+  library().forget_operation(this);
+  if (!complete && program_ && library().knows_hub(&hub_of(range_))) running_.drop_messages();
+  if (complete && rc == MPI_SUCCESS) library().give_back_memory(std::move(scratch_));
 }
 
-int RangeCollective::begin(const Arguments& a) {
+int RangeCollective::begin_call(const Arguments& a) {
   core::Call call;
   call.op = a.op;
   call.ranks = range_.size;
   call.root = a.root;
   call.element_bytes = 1;
   if (a.op == Kind::barrier) {
-    compile(call, false);
+    compile_schedule(call, false);
     running_.set_buffers(nullptr, nullptr, MPI_BYTE, MPI_OP_NULL, shim::Layout::bytes());
     return MPI_SUCCESS;
   }
@@ -169,8 +169,8 @@ int RangeCollective::begin(const Arguments& a) {
                                                                     : begin_movement(call, a);
 }
 
-MPI_Count RangeCollective::compile(const core::Call& call, bool scales) {
-  Library::Schedule schedule = library().schedule(call, range_.rank, scales);
+MPI_Count RangeCollective::compile_schedule(const core::Call& call, bool scales) {
+  Library::Schedule schedule = library().find_schedule(call, range_.rank, scales);
   program_ = std::move(schedule.program);
   Hub& hub = hub_of(range_);
   running_.begin_schedule(*program_, {hub.comm(), 0, {}, hub.rank(), this}, nullptr);
@@ -179,7 +179,7 @@ MPI_Count RangeCollective::compile(const core::Call& call, bool scales) {
 
 int RangeCollective::begin_reduction(core::Call call, const Arguments& a) {
   shim::Layout layout;
-  int rc = layout.fill(recv_type_.get());
+  int rc = layout.read_type(recv_type_.get());
   int commutes = 0;
   if (rc == MPI_SUCCESS) rc = PMPI_Op_commutative(a.reduction, &commutes);
   if (rc != MPI_SUCCESS) return rc;
@@ -187,9 +187,9 @@ int RangeCollective::begin_reduction(core::Call call, const Arguments& a) {
   call.element_bytes = layout.size;
   call.commutative = commutes != 0;
   call.in_place = a.send == MPI_IN_PLACE;
-  const MPI_Count items = compile(call, layout.gapless);
+  const MPI_Count items = compile_schedule(call, layout.gapless);
   if (items > 1) layout = layout.times(items);
-  scratch_ = library().borrow(layout.bytes_for(program_->scratch) + 64);
+  scratch_ = library().borrow_memory(layout.bytes_for(program_->scratch) + 64);
   running_.give_scratch(scratch_.data(), layout);
   running_.set_buffers(call.in_place ? nullptr : static_cast<char*>(const_cast<void*>(a.send)),
                        static_cast<char*>(a.recv), recv_type_.get(), a.reduction, layout, items);
@@ -207,14 +207,14 @@ int RangeCollective::begin_movement(core::Call call, const Arguments& a) {
   const int rc = PMPI_Type_size_x(by_send ? send_type_.get() : recv_type_.get(), &size);
   if (rc != MPI_SUCCESS) return rc;
   call.count = size * (by_send ? a.send_count : a.recv_count);
-  const MPI_Count items = compile(call, true);
+  const MPI_Count items = compile_schedule(call, true);
   const shim::Layout layout = shim::Layout::bytes().times(items);
   bytes_ = std::make_unique<shim::Bytewise>(
       call, range_.rank, hub_of(range_).comm(),
       shim::Operands{a.send, a.recv, a.recv_count, recv_type_.get(), MPI_OP_NULL, a.send_count, send_type_.get(), {}},
       staged_);
   if (bytes_->rc() != MPI_SUCCESS) return bytes_->rc();
-  scratch_ = library().borrow(layout.bytes_for(program_->scratch) + 64);
+  scratch_ = library().borrow_memory(layout.bytes_for(program_->scratch) + 64);
   running_.give_scratch(scratch_.data(), layout);
   running_.set_buffers(bytes_->input(), bytes_->output(), MPI_BYTE, MPI_OP_NULL, layout, items);
   return MPI_SUCCESS;
@@ -231,7 +231,7 @@ int RangeCollective::begin_irregular(core::Call call, const Arguments& a) {
   const auto side = [&](const void* base, const KeptType& type, MPI_Count count, const MPI_Count* counts,
                         const MPI_Aint* displacements, shim::Blocks::Side& out) {
     shim::Layout layout;
-    const int rc = layout.fill(type.get());
+    const int rc = layout.read_type(type.get());
     out = {static_cast<char*>(const_cast<void*>(base)), type.get(), layout.extent, counts, displacements, count};
     return rc;
   };
@@ -253,14 +253,14 @@ int RangeCollective::begin_irregular(core::Call call, const Arguments& a) {
     }
     staged_.resize(static_cast<std::size_t>(total));
     for (int r = 0; r < range_.size && rc == MPI_SUCCESS; ++r)
-      rc = shim::pack(blocks_.output.at(r), blocks_.output.items(r), recv_type_.get(),
-                      staged_.data() + packed_places_[static_cast<std::size_t>(r)],
-                      packed_counts_[static_cast<std::size_t>(r)], hub_of(range_).comm());
+      rc = shim::pack_items(blocks_.output.at(r), blocks_.output.items(r), recv_type_.get(),
+                            staged_.data() + packed_places_[static_cast<std::size_t>(r)],
+                            packed_counts_[static_cast<std::size_t>(r)], hub_of(range_).comm());
     if (rc != MPI_SUCCESS) return rc;
     blocks_.input = {staged_.data(), MPI_PACKED, 1, packed_counts_.data(), packed_places_.data(), 0};
     call.in_place = false;
   }
-  compile(call, false);
+  compile_schedule(call, false);
   if (program_->scratch > 0) return MPI_ERR_INTERN;  // a schedule that forwards blocks
   running_.set_buffers(blocks_);
   return MPI_SUCCESS;
@@ -272,21 +272,21 @@ void RangeCollective::step() {
   while (rc == MPI_SUCCESS && moved && !running_.done()) rc = running_.step(moved);
   if (rc == MPI_SUCCESS && !running_.done()) return;
   if (rc != MPI_SUCCESS) running_.drop_messages();
-  else if (bytes_) rc = bytes_->finish();
+  else if (bytes_) rc = bytes_->finish_copies();
   complete = true;
   program_.reset();
 }
 
 int RangeCollective::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, int channel, void** ticket) {
   int rc = MPI_SUCCESS;
-  *ticket = hub_of(range_).send(data, count, type, to_mpi(range_, to), {identity_of(range_), channel, number_, 0, 0},
-                                false, &rc);
+  *ticket = hub_of(range_).send_message(data, count, type, to_mpi(range_, to),
+                                        {identity_of(range_), channel, number_, 0, 0}, false, &rc);
   return rc;
 }
 
 int RangeCollective::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, int channel, void** ticket) {
-  *ticket =
-      hub_of(range_).receive(data, count, type, to_mpi(range_, from), {identity_of(range_), channel, number_, 0, 0});
+  *ticket = hub_of(range_).receive_message(data, count, type, to_mpi(range_, from),
+                                           {identity_of(range_), channel, number_, 0, 0});
   return MPI_SUCCESS;
 }
 
@@ -294,13 +294,13 @@ bool RangeCollective::done(void* ticket, int* rc) {
   auto* const message = static_cast<RangeMessage*>(ticket);
   if (!message->complete) return false;
   *rc = message->rc;
-  hub_of(range_).release(message);
+  hub_of(range_).release_message(message);
   return true;
 }
 
-void RangeCollective::drop(void* ticket) { hub_of(range_).release(static_cast<RangeMessage*>(ticket)); }
+void RangeCollective::drop(void* ticket) { hub_of(range_).release_message(static_cast<RangeMessage*>(ticket)); }
 
-void Library::discard(Operation* operation) {
+void Library::discard_operation(Operation* operation) {
   operation->next_discarded = discarded_.load(std::memory_order_relaxed);
   while (!discarded_.compare_exchange_weak(operation->next_discarded, operation, std::memory_order_release,
                                            std::memory_order_relaxed)) {
@@ -312,7 +312,7 @@ void Library::delete_discarded(bool incomplete) {
   for (Operation* next = discarded_.exchange(nullptr, std::memory_order_acquire); next;) {
     Operation* const o = std::exchange(next, next->next_discarded);
     if (incomplete || o->complete || o->look()) delete o;
-    else discard(o);
+    else discard_operation(o);
   }
 }
 
@@ -331,13 +331,13 @@ int Library::progress() {
   return rc;
 }
 
-void Library::forget(Operation* operation) { std::erase(driven_, operation); }
+void Library::forget_operation(Operation* operation) { std::erase(driven_, operation); }
 
-bool Library::knows(const Hub* hub) const {
+bool Library::knows_hub(const Hub* hub) const {
   return std::any_of(hubs_.begin(), hubs_.end(), [&](const auto& h) { return h.get() == hub; });
 }
 
-int Library::attach(MPI_Comm comm, Hub** hub) {
+int Library::attach_hub(MPI_Comm comm, Hub** hub) {
   int rc = MPI_SUCCESS;
   if (keyval_ == MPI_KEYVAL_INVALID) {
     int level = MPI_THREAD_MULTIPLE;
@@ -347,7 +347,7 @@ int Library::attach(MPI_Comm comm, Hub** hub) {
         MPI_COMM_NULL_COPY_FN,
         [](MPI_Comm, int, void* value, void*) {
           const std::lock_guard guard(library().lock);
-          library().detach(static_cast<Hub*>(value));
+          library().detach_hub(static_cast<Hub*>(value));
           return MPI_SUCCESS;
         },
         &keyval_, nullptr);
@@ -357,7 +357,7 @@ int Library::attach(MPI_Comm comm, Hub** hub) {
           MPI_COMM_NULL_COPY_FN,
           [](MPI_Comm, int, void*, void*) {
             const std::lock_guard guard(library().lock);
-            library().end();
+            library().end_all();
             return MPI_SUCCESS;
           },
           &end_keyval_, nullptr);
@@ -381,11 +381,11 @@ int Library::attach(MPI_Comm comm, Hub** hub) {
   return MPI_SUCCESS;
 }
 
-void Library::detach(Hub* hub) {
+void Library::detach_hub(Hub* hub) {
   std::erase_if(hubs_, [&](const auto& h) { return h.get() == hub; });
 }
 
-void Library::end() {
+void Library::end_all() {
   delete_discarded(true);
   kept_.clear();
   classes_.clear();

@@ -79,12 +79,12 @@ class RangeCollective final : public Operation, private shim::Wire {
   int receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, int channel, void** ticket) override;
   bool done(void* ticket, int* rc) override;
   void drop(void* ticket) override;
-  int begin(const Arguments& a);
+  int begin_call(const Arguments& a);
   int begin_reduction(core::Call call, const Arguments& a);
   int begin_movement(core::Call call, const Arguments& a);
   int begin_irregular(core::Call call, const Arguments& a);
   /// Returns the number of elements of the call in an element of the schedule.
-  MPI_Count compile(const core::Call& call, bool scales);
+  MPI_Count compile_schedule(const core::Call& call, bool scales);
 
   const latecomer_range range_;
   const std::uint32_t number_;
@@ -127,33 +127,34 @@ class Library {
  public:
   Lock lock;
   /// The hub of a communicator. The first call for a communicator is collective. Returns an MPI error class.
-  int attach(MPI_Comm comm, Hub** hub);
-  void detach(Hub* hub);
-  void end();
+  int attach_hub(MPI_Comm comm, Hub** hub);
+  void detach_hub(Hub* hub);
+  void end_all();
   /// Advances every message and every operation. Returns an MPI error code.
   int progress();
-  void drive(Operation* operation) { driven_.push_back(operation); }
-  void forget(Operation* operation);
+  void drive_operation(Operation* operation) { driven_.push_back(operation); }
+  void forget_operation(Operation* operation);
   /// Deletes the operation when it is complete. Takes no lock: MPI calls back with its own lock, for which the thread
   /// with the library's lock may wait.
-  void discard(Operation* operation);
-  bool knows(const Hub* hub) const;
+  void discard_operation(Operation* operation);
+  bool knows_hub(const Hub* hub) const;
   /// Whether a blocking collective may run straight: no operation would have to advance meanwhile, and no other thread
   /// may call.
   bool alone() const { return one_thread_ && Operation::outstanding == 0; }
   /// Whether a communicator is attached. MPI_Finalize detaches all.
   bool attached() const { return !hubs_.empty(); }
 
-  /// borrow(): memory of at least `bytes` for a collective. give_back(): returns it, so that it stays mapped.
-  std::vector<char> borrow(std::size_t bytes);
-  void give_back(std::vector<char> memory);
+  /// borrow_memory(): memory of at least `bytes` for a collective. give_back_memory(): returns it, so that it stays
+  /// mapped.
+  std::vector<char> borrow_memory(std::size_t bytes);
+  void give_back_memory(std::vector<char> memory);
   struct Schedule {
     std::shared_ptr<shim::Compiled> program;
     MPI_Count items = 1;  ///< an element of the schedule is so many elements of the call
   };
   /// The schedule of a rank of a range, from a cache unless a running operation uses it. `scales`: one schedule may
   /// serve all short lengths.
-  Schedule schedule(const core::Call& call, Rank me, bool scales);
+  Schedule find_schedule(const core::Call& call, Rank me, bool scales);
 
  private:
   void delete_discarded(bool incomplete);

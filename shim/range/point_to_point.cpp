@@ -32,7 +32,7 @@ int post(MPI_Count count, MPI_Datatype type, int peer, int tag, bool receives, c
 int post_send(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range,
               latecomer_range_request* request, bool synchronous) {
   return post(count, type, to, tag, false, range, request, [&](Hub& hub, Rank peer, const Envelope& key, int* rc) {
-    return hub.send(data, count, type, peer, key, synchronous, rc);
+    return hub.send_message(data, count, type, peer, key, synchronous, rc);
   });
 }
 
@@ -62,7 +62,7 @@ int latecomer_range_issend(const void* data, MPI_Count count, MPI_Datatype type,
 int latecomer_range_irecv(void* data, MPI_Count count, MPI_Datatype type, int from, int tag,
                           const latecomer_range* range, latecomer_range_request* request) {
   return post(count, type, from, tag, true, range, request, [&](Hub& hub, Rank peer, const Envelope& key, int*) {
-    return hub.receive(data, count, type, peer, key);
+    return hub.receive_message(data, count, type, peer, key);
   });
 }
 
@@ -111,7 +111,7 @@ int latecomer_range_iprobe(int from, int tag, const latecomer_range* range, int*
     if (rc == MPI_SUCCESS) rc = library().progress();
     if (rc != MPI_SUCCESS) return rc;
     const Arrival* const a =
-        from == MPI_PROC_NULL ? nullptr : hub_of(*range).find(in_hub(*range, from), key_of(*range, tag));
+        from == MPI_PROC_NULL ? nullptr : hub_of(*range).find_arrival(in_hub(*range, from), key_of(*range, tag));
     *flag = a || from == MPI_PROC_NULL;
     if (a) fill_received(status, a->envelope, a->source);
     else if (*flag) fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
@@ -144,7 +144,7 @@ int latecomer_range_improbe(int from, int tag, const latecomer_range* range, int
     if (rc != MPI_SUCCESS || !*flag) return rc;
     Hub& hub = hub_of(*range);
     *message = new latecomer_range_envelope{
-        &hub, from == MPI_PROC_NULL ? nullptr : hub.take(in_hub(*range, from), key_of(*range, tag))};
+        &hub, from == MPI_PROC_NULL ? nullptr : hub.take_arrival(in_hub(*range, from), key_of(*range, tag))};
     return MPI_SUCCESS;
   });
 }
@@ -156,9 +156,10 @@ int latecomer_range_imrecv(void* data, MPI_Count count, MPI_Datatype type, latec
     *request = nullptr;
     if (const int rc = wrong_data(count, type); rc != MPI_SUCCESS) return rc;
     const std::unique_ptr<latecomer_range_envelope> taken(std::exchange(*message, nullptr));
-    if (!library().knows(taken->hub)) return MPI_ERR_COMM;
+    if (!library().knows_hub(taken->hub)) return MPI_ERR_COMM;
     *request = new PointToPoint(
-        taken->hub, taken->arrival ? taken->hub->receive(data, count, type, std::move(taken->arrival)) : nullptr);
+        taken->hub,
+        taken->arrival ? taken->hub->receive_message(data, count, type, std::move(taken->arrival)) : nullptr);
     return MPI_SUCCESS;
   });
 }

@@ -63,7 +63,7 @@ int latecomer_range_query(void* state, MPI_Status* status) {
 }
 int latecomer_range_free(void* state) {
   auto* const e = static_cast<Exported*>(state);
-  library().discard(e->operation);
+  library().discard_operation(e->operation);
   delete e;
   return MPI_SUCCESS;
 }
@@ -123,7 +123,7 @@ int latecomer_range_poll(void* state, MPI_Status*) {
   e.tell();
   return rc;
 }
-/// MPI_Waitall calls this for one request after the other, so it moves all operations.
+/// MPI_Waitall calls this function for one request after the other, so the function advances all operations.
 int latecomer_range_wait_all(int count, void** states, double, MPI_Status*) {
   auto** const all = reinterpret_cast<Exported**>(states);
   return drive_until([&] {

@@ -35,7 +35,7 @@ MPI_Count gapless_size(MPI_Datatype type) {
   for (const Known& k : known)
     if (k.type == type && type != MPI_DATATYPE_NULL) return k.size;
   shim::Layout layout;
-  if (layout.fill(type) != MPI_SUCCESS || !layout.gapless) return -1;
+  if (layout.read_type(type) != MPI_SUCCESS || !layout.gapless) return -1;
   if (shim::is_basic(type)) known[next++ % 4] = {type, layout.size};  // basic datatypes are never freed
   return layout.size;
 }
@@ -48,7 +48,7 @@ bool commutes(MPI_Op op) {
 
 }  // namespace
 
-const Straight::Prepared& Straight::prepared(const Key& key) {
+const Straight::Prepared& Straight::prepare_line(const Key& key) {
   std::size_t at = static_cast<std::size_t>(key.op) * 31 + static_cast<std::size_t>(key.ranks) * 7 +
                    static_cast<std::size_t>(key.me) * 3 + static_cast<std::size_t>(key.root) * 59 +
                    static_cast<std::size_t>(key.element_bytes) * 5;
@@ -80,9 +80,9 @@ const Straight::Prepared& Straight::prepared(const Key& key) {
     Step step{line.steps[i]};
     if (step.kind == core::OpKind::send) {
       const auto trails = [&](std::size_t at) { return at >= last_receive; };
-      // Where a send waits for its receiver, only the last one may: else a rank waits for each receiver in turn.
+      // Where a send waits for its receiver, only the last send may wait: else a rank waits for each receiver in turn.
       step.waits = trails(i) && (!shim::kSendWaits || i + 1 == line.steps.size());
-      // The first chunk is that of sends that wait. Chunks in flight follow.
+      // All sends that wait use the first chunk. Each send in flight has a chunk of its own, after the first.
       if (!step.waits) step.chunk = ++fresh->chunks;
       if (trails(i) && i > 0) {
         const Step& before = fresh->steps.back();
@@ -102,7 +102,7 @@ const Straight::Prepared& Straight::prepared(const Key& key) {
   return *place;
 }
 
-bool Straight::run(const latecomer_range& range, const Arguments& a, int* rc) {
+bool Straight::run_collective(const latecomer_range& range, const Arguments& a, int* rc) {
   Key key{a.op, false, true, false, range.size, range.rank, core::is_rooted(a.op) ? a.root : 0, 1};
   Elements count = 0;
   if (a.op == Kind::barrier) {
@@ -129,14 +129,14 @@ bool Straight::run(const latecomer_range& range, const Arguments& a, int* rc) {
     count = by_send ? sent * a.send_count : received * a.recv_count;
   }
   if (a.op != Kind::barrier) key.empty = count == 0;
-  const Prepared& line = prepared(key);
+  const Prepared& line = prepare_line(key);
   if (count > line.most) return false;
-  *rc = run(line, range, a, count, key.element_bytes);
+  *rc = run_line(line, range, a, count, key.element_bytes);
   return true;
 }
 
-int Straight::run(const Prepared& line, const latecomer_range& range, const Arguments& a, Elements count,
-                  core::Bytes element_bytes) {
+int Straight::run_line(const Prepared& line, const latecomer_range& range, const Arguments& a, Elements count,
+                       core::Bytes element_bytes) {
   Hub& hub = hub_of(range);
   const Elements unit = count * element_bytes;
   Envelope envelope{identity_of(range), 0, hub.next_collective(identity_of(range)), 0, 0};

@@ -17,7 +17,7 @@ class Straight {
   /// Runs the collective if it can: messages are short, datatypes have no gaps, and all blocks have one size. Returns
   /// false otherwise; then nothing has happened. The arguments are right (collectives.cpp checks them), and no
   /// operation of this process is outstanding. Allocates only for the first calls of a kind. `rc`: an MPI error code.
-  bool run(const latecomer_range& range, const Arguments& a, int* rc);
+  bool run_collective(const latecomer_range& range, const Arguments& a, int* rc);
 
  private:
   /// What a line depends on.
@@ -40,9 +40,9 @@ class Straight {
     core::Elements scratch = 0, most = 0;  ///< units, count
     int chunks = 0;
   };
-  const Prepared& prepared(const Key& key);
-  int run(const Prepared& line, const latecomer_range& range, const Arguments& a, core::Elements count,
-          core::Bytes element_bytes);
+  const Prepared& prepare_line(const Key& key);
+  int run_line(const Prepared& line, const latecomer_range& range, const Arguments& a, core::Elements count,
+               core::Bytes element_bytes);
 
   // The number of lines. Derived: a line of 16 ranks takes at most 2 KiB, so 256 lines take 512 KiB. Two lines that
   // need one place replace each other, which takes 2 us.

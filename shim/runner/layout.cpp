@@ -126,7 +126,7 @@ bool block_of_array(const Contents& c) {
   return Cursor(c.types.front()).place(items, 0) && (run || items == 0);
 }
 
-/// Whether the typemap is one run of bytes in the order of memory, from any beginning. It is not if one part is not.
+/// Whether the typemap is one run of bytes in the order of memory, from any beginning. Each of its parts must be one.
 bool is_run(MPI_Datatype type) {
   if (is_basic(type)) return true;
   const Contents c(type);
@@ -232,7 +232,7 @@ bool holds_data(MPI_Datatype type) {
   }
 }
 
-int Layout::fill(MPI_Datatype type) {
+int Layout::read_type(MPI_Datatype type) {
   int rc = PMPI_Type_size_x(type, &size);
   if (rc == MPI_SUCCESS && is_basic(type)) {
     lower = true_lower = 0;

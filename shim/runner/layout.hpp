@@ -23,7 +23,7 @@ struct Layout {
   /// have entries that overlap and a gap of the same size.
   bool gapless = false;
   /// Local; allocates nothing. Returns an MPI error code.
-  int fill(MPI_Datatype type);
+  int read_type(MPI_Datatype type);
   /// Of MPI_BYTE.
   static constexpr Layout bytes() { return {1, 0, 1, 0, 1, 1, true}; }
   /// Of an element of `n` items. Needs gapless items.

@@ -42,7 +42,7 @@ class Bytewise {
   char* input() const { return input_.plain; }
   char* output() const { return output_.plain; }
   /// After the schedule has run. Returns an MPI error code.
-  int finish();
+  int finish_copies();
   int rc() const { return rc_; }
 
  private:
@@ -56,7 +56,7 @@ class Bytewise {
     char* plain = nullptr;
   };
   /// Bytes [from, to), which are whole blocks.
-  void move(bool pack, Side& side, core::Elements from, core::Elements to);
+  void move_items(bool pack, Side& side, core::Elements from, core::Elements to);
 
   core::Call call_;
   Rank me_;

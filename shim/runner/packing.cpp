@@ -21,7 +21,7 @@ int from_anchor(MPI_Count count, MPI_Datatype type, char* anchor, Use use) {
 
 }  // namespace
 
-int pack(const void* items, MPI_Count count, MPI_Datatype type, char* packed, MPI_Count bytes, MPI_Comm comm) {
+int pack_items(const void* items, MPI_Count count, MPI_Datatype type, char* packed, MPI_Count bytes, MPI_Comm comm) {
   if (count == 0 || bytes == 0) return MPI_SUCCESS;
   MPI_Count position = 0;
   const auto from = [&](const void* at, MPI_Count n, MPI_Datatype of) {
@@ -30,7 +30,7 @@ int pack(const void* items, MPI_Count count, MPI_Datatype type, char* packed, MP
   return items ? from(items, count, type) : from_anchor(count, type, packed, from);
 }
 
-int unpack(const char* packed, MPI_Count bytes, void* items, MPI_Count count, MPI_Datatype type, MPI_Comm comm) {
+int unpack_items(const char* packed, MPI_Count bytes, void* items, MPI_Count count, MPI_Datatype type, MPI_Comm comm) {
   if (count == 0 || bytes == 0) return MPI_SUCCESS;
   MPI_Count position = 0;
   const auto to = [&](void* at, MPI_Count n, MPI_Datatype of) {

@@ -9,7 +9,7 @@ namespace latecomer::shim {
 /// PMPI_Pack_c and PMPI_Unpack_c from the beginning of `packed`. `items`: may be MPI_BOTTOM with absolute addresses in
 /// `type`, which MPICH's own functions refuse as a null pointer. `bytes`: the capacity of `packed`, or the size of the
 /// packed data. Local. Return an MPI error code.
-int pack(const void* items, MPI_Count count, MPI_Datatype type, char* packed, MPI_Count bytes, MPI_Comm comm);
-int unpack(const char* packed, MPI_Count bytes, void* items, MPI_Count count, MPI_Datatype type, MPI_Comm comm);
+int pack_items(const void* items, MPI_Count count, MPI_Datatype type, char* packed, MPI_Count bytes, MPI_Comm comm);
+int unpack_items(const char* packed, MPI_Count bytes, void* items, MPI_Count count, MPI_Datatype type, MPI_Comm comm);
 
 }  // namespace latecomer::shim

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One rank's schedule in flat arrays, and one run of it on MPI, operation by operation. A run may begin before the
-// process arrives (background lane only, in scratch only) and change hands between threads, but is one thread's at a
-// time.
+// process arrives, with operations of the background lane in scratch memory. Threads may hand a run to each other, but
+// only one thread at a time may use a run.
 #pragma once
 
 #include <algorithm>
@@ -138,10 +138,10 @@ class Running {
   /// Memory of at least layout.bytes_for(program.scratch) + 64 bytes.
   void give_scratch(char* memory, const Layout& layout);
   /// The process has arrived: sets its buffers, and the datatype and operator of the foreground operations.
-  /// `items`: an element of the schedule is so many items of `type`, which follow each other without gaps. The layout
-  /// is that of an element.
+  /// `items`: the number of items of `type` in an element of the schedule. They follow each other without gaps.
+  /// `layout`: of an element.
   void set_buffers(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout, MPI_Count items = 1);
-  /// The same for elements that are blocks of different sizes. `blocks` must stay until the run has ended.
+  /// Sets the buffers of elements that are blocks of different sizes. `blocks` must stay until the run has ended.
   void set_buffers(const Blocks& blocks);
   /// This rank fails with an MPI error code. Without memory and buffers of its own it fails before it begins.
   void note_failure(int rc) {

@@ -25,7 +25,7 @@ std::string function_at(std::uintptr_t address) {
   Dl_info info{};
   void* entry = nullptr;
   if (!dladdr1(reinterpret_cast<const void*>(address), &info, &entry, RTLD_DL_SYMENT)) return "";
-  // Without the size, the symbol before a function that has none would name it.
+  // Check the size: a function without a symbol would else get the name of the symbol before it.
   const auto* symbol = static_cast<const ElfW(Sym)*>(entry);
   if (!symbol || !info.dli_sname || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC ||
       address - reinterpret_cast<std::uintptr_t>(info.dli_saddr) >= symbol->st_size)
@@ -36,13 +36,13 @@ std::string function_at(std::uintptr_t address) {
 }  // namespace
 
 void name_frames(const std::vector<profiles::Frame*>& frames) {
-  const std::vector<Loaded> modules = loaded_modules();
+  const std::vector<LoadedModule> modules = loaded_modules();
   const Nanoseconds until = now() + kLongest;
   for (profiles::Frame* f : frames) {
     // Another rank's file of the same name may differ, unless it has the same build-id.
     if (!f->function.empty() || f->offset == 0 || f->build_id.empty()) continue;
     const auto module = std::ranges::find_if(
-        modules, [&](const Loaded& m) { return m.build_id == f->build_id && m.path == f->module; });
+        modules, [&](const LoadedModule& m) { return m.build_id == f->build_id && m.path == f->module; });
     if (module != modules.end()) f->function = function_at(module->base + f->offset - 1);
     if (now() > until) return;
   }

@@ -106,7 +106,7 @@ int find_module(dl_phdr_info* info, std::size_t size, void* data) try {
 }
 
 int note_module(dl_phdr_info* info, std::size_t, void* data) try {
-  static_cast<std::vector<Loaded>*>(data)->push_back({path_of(*info), build_id_of(*info), info->dlpi_addr});
+  static_cast<std::vector<LoadedModule>*>(data)->push_back({path_of(*info), build_id_of(*info), info->dlpi_addr});
   return 0;
 } catch (...) {  // as above
   return 1;
@@ -124,8 +124,8 @@ int note_loaded(dl_phdr_info* info, std::size_t, void* data) {
 
 }  // namespace
 
-std::vector<Loaded> loaded_modules() {
-  std::vector<Loaded> out;
+std::vector<LoadedModule> loaded_modules() {
+  std::vector<LoadedModule> out;
   dl_iterate_phdr(note_module, &out);
   return out;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The modules of this process, and the mappings of those that are no place of a call site.
+// The modules of this process, and the memory mappings of modules whose frames are never a call site.
 #pragma once
 
 #include <atomic>
@@ -42,11 +42,11 @@ void find_wrappers();
 void name_wrappers(const std::vector<std::string>& globs);
 
 /// The modules of this process, as frames name them. `base`: the address of the module's own address 0.
-struct Loaded {
+struct LoadedModule {
   std::string path, build_id;
   std::uintptr_t base;
 };
-std::vector<Loaded> loaded_modules();
+std::vector<LoadedModule> loaded_modules();
 
 /// Whether the address lies in the code that starts a program or a thread: the C library, or the program's entry.
 bool starts_program(std::uintptr_t address, const profiles::Frame& frame);

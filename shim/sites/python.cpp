@@ -100,8 +100,8 @@ SiteSlot* python_site() {
   p.restore(error[0], error[1], error[2]);
   p.release(state);
   if (found.empty()) return nullptr;
-  Slot* slot = known(key);
-  return slot ? slot : &insert(key, std::move(found));
+  Slot* slot = find_slot(key);
+  return slot ? slot : &add_site(key, std::move(found));
 }
 
 }  // namespace latecomer::shim

@@ -43,7 +43,7 @@ void keep_wrapper(const profiles::Frame& wrapper, std::uint64_t site) {
   wrapping->try_emplace(site, wrapper);
 }
 
-Slot& remember(std::uint64_t key, std::uint64_t site, std::uint32_t callers, std::uintptr_t address) {
+Slot& add_key(std::uint64_t key, std::uint64_t site, std::uint32_t callers, std::uintptr_t address) {
   // When the table is full, all new sites share one slot, whose counters are looked up at each call.
   static Slot overflow;
   if (used > kSlots * 3 / 4) {
@@ -64,7 +64,7 @@ Slot& remember(std::uint64_t key, std::uint64_t site, std::uint32_t callers, std
   return site_slots[slot];
 }
 
-Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr_t address, bool generated) {
+Slot& add_site(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr_t address, bool generated) {
   const std::lock_guard lock(sites_mutex);
   const auto own = std::min(found.size(), static_cast<std::size_t>(frames_per_site));
   std::uint64_t site = found.front().site, above = 0;
@@ -87,7 +87,7 @@ Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr
     callers = 0;
     callers_known = true;
   }
-  Slot& slot = remember(key, site, callers, address);
+  Slot& slot = add_key(key, site, callers, address);
   if (generated && !site_known) {
     profiles::Frame code;
     code.site = site;

@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kSeveral = std::uint64_t{1} << 63;
 extern std::mutex sites_mutex;
 
 /// The slot of a key, or nullptr. Inline, because every call uses it.
-inline Slot* known(std::uint64_t key) {
+inline Slot* find_slot(std::uint64_t key) {
   for (std::size_t slot = address_place(key, kSiteBits);; slot = (slot + 1) % kSlots) {
     const std::uint64_t there = site_slots[slot].key.load(std::memory_order_acquire);
     if (there == key) [[likely]]
@@ -29,7 +29,7 @@ inline Slot* known(std::uint64_t key) {
 }
 
 /// Adds a slot for a new key. The caller holds the mutex.
-Slot& remember(std::uint64_t key, std::uint64_t site, std::uint32_t callers = 0, std::uintptr_t address = 0);
+Slot& add_key(std::uint64_t key, std::uint64_t site, std::uint32_t callers = 0, std::uintptr_t address = 0);
 
 /// Whether the table has no place for keys with callers.
 bool callers_full();
@@ -37,7 +37,8 @@ bool callers_full();
 /// Adds a site with these frames, innermost first: those of the site, then its callers. Several addresses may lead to
 /// one site, because the table of addresses is cleared when a library is unloaded. `address`: SiteSlot::address.
 /// `generated`: code without a module lies between MPI and the first frame.
-Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr_t address = 0, bool generated = false);
+Slot& add_site(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr_t address = 0,
+               bool generated = false);
 
 /// The frame in a wrapper library that calls MPI for a site; nullptr if no frame was skipped. `keep_wrapper` notes it.
 const profiles::Frame* wrapper_of(std::uint64_t site);

@@ -262,7 +262,7 @@ bool learn_rules(std::uintptr_t from) {
   return learnt;
 }
 
-/// The frames between MPI and a new site: that of a wrapper library (0: no such frame), and generated code.
+/// The frames between MPI and a new site: the frame of a wrapper library (0: no such frame), and generated code.
 struct Between {
   std::uintptr_t wrapper = 0;
   bool generated = false;
@@ -284,20 +284,20 @@ Between look_between(std::uintptr_t from) {
 std::uint64_t key_of(const std::uintptr_t* chosen, int count) {
   std::uint64_t key = chosen[0];
   if (frames_per_call == 1) return key;
-  // Each is mixed by itself: a chain of mix64 takes 4 ns more of every call at depth 4.
+  // Mix each address by itself: a chain of mix64 takes 4 ns more of every call at depth 4.
   for (int i = 1; i < count; ++i) key = key * 0xd1342543de82ef95ull + core::mix64(chosen[i]);
   return key | kSeveral;
 }
 
 bool usable(const Slot* slot) { return slot && slot->site.load(std::memory_order_relaxed) != 0; }
 
-/// The slot of frames that came from no known way.
+/// The slot of frames whose addresses are not in the table yet.
 [[gnu::noinline, gnu::cold]] Slot& new_way(const std::uintptr_t* chosen, int count, std::uint64_t key,
                                            std::uintptr_t from) {
   if (count > frames_per_site && callers_full()) {
     count = frames_per_site;
     key = key_of(chosen, count);
-    if (Slot* slot = known(key); usable(slot)) return *slot;
+    if (Slot* slot = find_slot(key); usable(slot)) return *slot;
   }
   std::vector<profiles::Frame> found;
   found.reserve(static_cast<std::size_t>(count));
@@ -306,14 +306,14 @@ bool usable(const Slot* slot) { return slot && slot->site.load(std::memory_order
     found.pop_back();
   const bool direct = frames_per_site == 1 && !python && chosen[0] == from;
   const Between between = chosen[0] != from ? look_between(from) : Between{};
-  Slot& slot = insert(key, std::move(found), direct ? from : 0, between.generated);
+  Slot& slot = add_site(key, std::move(found), direct ? from : 0, between.generated);
   if (between.wrapper != 0) keep_wrapper(frame_at(between.wrapper), slot.site.load(std::memory_order_relaxed));
   return slot;
 }
 
 Slot& site_of_frames(const std::uintptr_t* chosen, int count, std::uintptr_t from) {
   const std::uint64_t key = key_of(chosen, count);
-  if (Slot* slot = known(key); usable(slot)) [[likely]]
+  if (Slot* slot = find_slot(key); usable(slot)) [[likely]]
     return *slot;
   return new_way(chosen, count, key, from);
 }
@@ -365,7 +365,7 @@ SiteSlot& rarer_site(std::uintptr_t address, std::uintptr_t frame) {
   if (frames_per_call > 1) return unwound(address, frame);
   // If Python may lead to the same address, the address alone does not identify the site (site_of).
   const std::uint64_t key = python ? address | kSeveral : address;
-  Slot* slot = known(key);
+  Slot* slot = find_slot(key);
   if (!slot) {
     // The first call from here. MPI's Fortran and C++ bindings are not sites; their callers are.
     const auto skips = [&] {
@@ -373,9 +373,9 @@ SiteSlot& rarer_site(std::uintptr_t address, std::uintptr_t frame) {
       find_wrappers();
       return is_passed(address);
     };
-    if (!skips()) return insert(key, {frame_at(address)}, python ? 0 : address);
+    if (!skips()) return add_site(key, {frame_at(address)}, python ? 0 : address);
     const std::lock_guard lock(sites_mutex);
-    slot = &remember(key, 0);
+    slot = &add_key(key, 0);
   }
   return slot->site.load(std::memory_order_relaxed) != 0 ? *slot : unwound(address, frame);
 }

@@ -61,7 +61,7 @@ bool receive_if(Rank from, int tag, T& value) {
   (tag == kPingChannel   ? pings
    : tag == kPongChannel ? pongs
                          : updates)
-      .take(from, [&](Rank, std::span<const char> bytes) {
+      .take_piece(from, [&](Rank, std::span<const char> bytes) {
         fits = bytes.size() == sizeof value;
         if (fits) std::memcpy(&value, bytes.data(), sizeof value);
       });
@@ -77,7 +77,7 @@ Nanoseconds Clocks::uncertainty_now() const {
          age / 1'000'000 * drift_ppb_.load(std::memory_order_relaxed) / 1'000;
 }
 
-void Clocks::take(Nanoseconds low, Nanoseconds high, Nanoseconds parents) {
+void Clocks::take_offset(Nanoseconds low, Nanoseconds high, Nanoseconds parents) {
   const Nanoseconds fresh = low + (high - low) / 2, width = std::max<Nanoseconds>(0, (high - low + 1) / 2);
   const Nanoseconds at = now(), age = at - looked_at_.load(std::memory_order_relaxed);
   if (looks.load(std::memory_order_relaxed) > 0 && age > 0) {
@@ -124,16 +124,16 @@ void survey_clocks(Clocks& c, Rank rank, const std::vector<Rank>& first_of) {
         low = std::max(low, pong.common - now());
         high = std::min(high, pong.common - sent);
       }
-      c.take(low, high, pong.uncertainty);
+      c.take_offset(low, high, pong.uncertainty);
     } else {
       c.drift_ppb_ = 0;  // this clock is the common clock
-      c.take(0, 0, 0);
+      c.take_offset(0, 0, 0);
     }
     for (const Rank child : c.children)
       for (int i = 0; i < kPings; ++i) {
         Ping ping;
         receive_now(child, kPingChannel, ping);
-        send_now(child, kPongChannel, Pong{ping.serial, c.common(), c.uncertainty});
+        send_now(child, kPongChannel, Pong{ping.serial, c.common_now(), c.uncertainty});
       }
   }
   Update mine{c.offset, c.uncertainty, c.looked_at_, c.drift_ppb_, c.looks};
@@ -179,12 +179,12 @@ void renew_offset(Clocks& c) {
     for (const Rank child : c.children) {
       Ping ping;
       if (!receive_if(child, kPingChannel, ping)) continue;
-      post_bytes(child, kPongChannel, Pong{ping.serial, c.common(), c.uncertainty_now()});
+      post_bytes(child, kPongChannel, Pong{ping.serial, c.common_now(), c.uncertainty_now()});
       --unasked;
     }
   }
   if (c.parent < 0) {
-    c.take(0, 0, 0);
+    c.take_offset(0, 0, 0);
     return;
   }
   if (answers == 0) return;
@@ -193,7 +193,7 @@ void renew_offset(Clocks& c) {
   const Nanoseconds width = (high - low) / 2 + parents, old = c.uncertainty_now();
   const bool agree = low - parents <= c.offset + old && high + parents >= c.offset - old;
   if (agree && width > old) return;
-  c.take(low, high, parents);
+  c.take_offset(low, high, parents);
   const Update update{c.offset, c.uncertainty, c.looked_at_, c.drift_ppb_, c.looks};
   for (const Rank to : c.below) post_bytes(to, kOffsetChannel, update);
 }

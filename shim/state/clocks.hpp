@@ -22,7 +22,7 @@ struct Clocks {
   Rank parent = -1;            ///< the rank that this rank measures against; -1: none
   Rank above = -1;             ///< the rank of this domain that this rank hears a new offset from; -1: it measures
 
-  Nanoseconds common() const { return now() + offset.load(std::memory_order_relaxed); }
+  Nanoseconds common_now() const { return now() + offset.load(std::memory_order_relaxed); }
   /// The uncertainty of the last measurement, plus the possible drift since then.
   Nanoseconds uncertainty_now() const;
 
@@ -30,7 +30,7 @@ struct Clocks {
   friend void survey_clocks(Clocks&, Rank, const std::vector<Rank>&);
   friend void renew_offset(Clocks&);
   friend void hear_offset(Clocks&);
-  void take(Nanoseconds low, Nanoseconds high, Nanoseconds parents);
+  void take_offset(Nanoseconds low, Nanoseconds high, Nanoseconds parents);
   std::atomic<Nanoseconds> looked_at_{0};
   std::atomic<Nanoseconds> drift_ppb_{1000};  // until a drift is known: the assumed difference of disciplined clocks
   Nanoseconds tried_at_ = 0;

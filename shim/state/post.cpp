@@ -55,7 +55,7 @@ Outgoing* take_buffer(bool may_refuse) {
   }
 }
 
-bool post_piece(Rank world, int tag, std::span<const char> piece, bool may_refuse) {
+bool start_piece(Rank world, int tag, std::span<const char> piece, bool may_refuse) {
   const std::lock_guard lock(outgoing_mutex);
   Outgoing* o = take_buffer(may_refuse);
   if (!o) return false;
@@ -67,9 +67,9 @@ bool post_piece(Rank world, int tag, std::span<const char> piece, bool may_refus
 
 }  // namespace
 
-bool post(Rank world, int tag, std::span<const char> piece) { return post_piece(world, tag, piece, false); }
+bool post_piece(Rank world, int tag, std::span<const char> piece) { return start_piece(world, tag, piece, false); }
 
-bool post_or_refuse(Rank world, int tag, std::span<const char> piece) { return post_piece(world, tag, piece, true); }
+bool post_or_refuse(Rank world, int tag, std::span<const char> piece) { return start_piece(world, tag, piece, true); }
 
 void expect_outgoing(std::size_t pieces) {
   const std::lock_guard lock(outgoing_mutex);
@@ -88,17 +88,17 @@ bool all_has_left() {
   return std::ranges::none_of(outgoing(), &Outgoing::busy);
 }
 
-void Incoming::expect(std::size_t pieces) {
+void Incoming::expect_pieces(std::size_t pieces) {
   pieces_.reserve(pieces);
   spare_.reserve(pieces);
   while (pieces_.size() + spare_.size() < pieces) spare_.push_back(std::make_unique<Piece>());
 }
 
 /// Takes the next piece out of MPI's queue, if there is one.
-void Incoming::fetch(Rank from) {
+void Incoming::fetch_pieces(Rank from) {
   // Memory first: a piece that is taken out of the queue must be received. Without it, this one waits for the others.
   try {
-    if (spare_.empty()) expect(pieces_.size() + 1);
+    if (spare_.empty()) expect_pieces(pieces_.size() + 1);
   } catch (const std::bad_alloc&) {
     if (pieces_.empty()) throw;
     return;
@@ -117,10 +117,10 @@ void Incoming::fetch(Rank from) {
   spare_.pop_back();
 }
 
-/// The place of the oldest piece from that rank that has arrived and has no older one of its source before it; else
-/// pieces_.size().
+/// The place of the oldest piece from `from` that has arrived, if no older piece of the same source is still on its
+/// way. Else pieces_.size().
 std::size_t Incoming::find_piece(Rank from) {
-  fetch(from);
+  fetch_pieces(from);
   for (std::size_t at = 0; at < pieces_.size(); ++at) {
     Piece& piece = *pieces_[at];
     if (from != MPI_ANY_SOURCE && piece.from != from) continue;
@@ -133,7 +133,7 @@ std::size_t Incoming::find_piece(Rank from) {
   return pieces_.size();
 }
 
-void Incoming::release(std::size_t at) {
+void Incoming::release_piece(std::size_t at) {
   spare_.push_back(std::move(pieces_[at]));  // its memory was here before
   pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(at));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// This process: who it is, and what it has said. Written at the start only, except for `edge_said`.
+// The identity of this process: threads, process id, start time. Written at the start only, except for `edge_said`.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the threads of this process share: its contribution to the profile, and the list of the program's communicators.
-// A JobLock is the only way to it.
+// Only a thread that holds a JobLock can reach them.
 #pragma once
 
 #include <pthread.h>

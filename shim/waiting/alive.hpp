@@ -22,7 +22,7 @@ bool rank_died();
 /// A wait for the other ranks at the end of a job: `while (!done) if (!wait.again()) give up;`
 class RankWait {
  public:
-  /// Between two looks: a moment that becomes longer and gives the core away (`naps`), gives it away only, or is none.
+  /// Between two looks, a rank sleeps for a time that grows (`naps`), only yields its core, or looks again at once.
   enum class Between { naps, yields, nothing };
   explicit RankWait(Between between = Between::naps) : between_(between) {}
   /// Waits a moment. Returns false once a rank has died and the other ranks had time to end.

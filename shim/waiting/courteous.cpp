@@ -27,7 +27,7 @@ std::atomic<bool> yields{false};
 
 namespace {
 
-/// Runs a function that polls the network once and returns what it did; yields if that was nothing.
+/// Runs a function that polls the network once and returns its progress. Yields the core if there was no progress.
 template <typename Poll>
 auto polled(Poll poll) {
   thread_local Patience patience(true);

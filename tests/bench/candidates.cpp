@@ -63,7 +63,7 @@ void job(Collective op, int ranks, Bytes bytes, const Policy& policy, const Patt
       clock += pattern.last() + after;
     }
     const std::clock_t before = std::clock();  // processor time, which other load does not change
-    learner.announce(n, false, clock);
+    learner.make_announcement(n, false, clock);
     const double ms = 1e3 * static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
     took.ms = std::max(took.ms, ms);
     took.all_ms += ms;

@@ -61,7 +61,7 @@ class Loop {
   /// Like MPI_COMM_WORLD: the first boundaries come early.
   void begin_early() {
     sequence.begin_early();
-    learner.begin(1);
+    learner.note_first_call(1);
   }
   /// Makes one call. Its time after the last arrival is `native` natively, and `native * factor` under an algorithm.
   Decision call(const Signature& s, std::uint64_t site, const std::vector<Nanoseconds>& offsets,
@@ -74,7 +74,7 @@ class Loop {
       sequence.set_epoch_length(epoch);
     }
     if (b.ends_epoch) {
-      const auto a = learner.announce(b.n, force.dropped(), clock, hurried);
+      const auto a = learner.make_announcement(b.n, force.dropped(), clock, hurried);
       modelled += learner.modelled_messages();
       will_rest = a.rest;
       epoch = a.epoch;
@@ -83,7 +83,7 @@ class Loop {
       if (a.kind == Announcement::Kind::plan) waiting = a.plan;
       if (a.kind == Announcement::Kind::none) waiting = {};
     }
-    const Decision d = decide(policy_, s, ranks_, force.at(b.n, s.hash()));
+    const Decision d = decide_call(policy_, s, ranks_, force.at(b.n, s.hash()));
     sequence.end_call(true);
     const double own = d.algorithm && factor_of ? factor_of(*d.algorithm) : factor;
     const auto after =
@@ -134,9 +134,9 @@ TEST_CASE("predictor: each kind suits its pattern, and the least error decides",
   SplitMix64 random(5);
   Predictor steady(4, 8), outliers(4, 8), trend(4, 8);
   for (int i = 0; i < 40; ++i) {
-    steady.add(late(4, 2, 1'000'000, random));
-    outliers.add(late(4, i % 5 == 0 ? 0 : 3, i % 5 == 0 ? 30'000'000 : 1'000'000, random));
-    trend.add(std::vector<Nanoseconds>{0, 0, 0, 100'000LL * i});
+    steady.add_call(late(4, 2, 1'000'000, random));
+    outliers.add_call(late(4, i % 5 == 0 ? 0 : 3, i % 5 == 0 ? 30'000'000 : 1'000'000, random));
+    trend.add_call(std::vector<Nanoseconds>{0, 0, 0, 100'000LL * i});
   }
   CHECK(steady.forecast().last() == 2);
   CHECK_FALSE(steady.forecast().uncertain());
@@ -148,13 +148,13 @@ TEST_CASE("predictor: each kind suits its pattern, and the least error decides",
   CHECK(trend.forecast(PredictorKind::sma).spread == 3'550'000);
   Predictor noise(4, 8), balanced(4, 8), nothing(4, 8), seeded(4, 8);
   for (int i = 0; i < 100; ++i) {
-    noise.add(late(4, static_cast<Rank>(random.below(4)), 1'000'000, random));
-    balanced.add(late(4, 0, 0, random));
+    noise.add_call(late(4, static_cast<Rank>(random.below(4)), 1'000'000, random));
+    balanced.add_call(late(4, 0, 0, random));
   }
   CHECK(noise.forecast().uncertain());
   CHECK(balanced.forecast().uncertain());
   CHECK(nothing.forecast().uncertain());
-  seeded.seed(std::vector<Nanoseconds>{0, 7'000'000, 0, 0});
+  seeded.fill_window(std::vector<Nanoseconds>{0, 7'000'000, 0, 0});
   CHECK(seeded.forecast().last() == 1);
 }
 
@@ -165,7 +165,7 @@ TEST_CASE("predictor: the median is that of the window, also with ties", "[learn
     std::vector<Nanoseconds> seen;
     for (int i = 0; i < 200; ++i) {
       seen.push_back(static_cast<Nanoseconds>(random.below(6)));
-      p.add(std::vector<Nanoseconds>{0, seen.back()});
+      p.add_call(std::vector<Nanoseconds>{0, seen.back()});
       std::vector<Nanoseconds> last(seen.end() - std::min<std::ptrdiff_t>(window, i + 1), seen.end());
       std::sort(last.begin(), last.end());
       REQUIRE(p.forecast(PredictorKind::median).spread == last[last.size() / 2]);
@@ -1132,7 +1132,7 @@ class SimulatedJob {
       r.identified = identified;
       if (early) r.member.begin_early();
     }
-    if (early) learner_.begin(1);
+    if (early) learner_.note_first_call(1);
   }
 
   /// Returns the first call on which two ranks decided differently, if any. Sets `stuck` if no rank can advance.
@@ -1257,8 +1257,8 @@ class SimulatedJob {
   void announce() {
     collect();
     clock_ += (3'000'000 + static_cast<Nanoseconds>(random_.below(2'000'000))) * (slow_ ? 40 : 1);
-    auto a =
-        learner_.announce(ranks_[0].before.n, ranks_[0].member.in_force().dropped(), clock_, random_.below(16) == 0);
+    auto a = learner_.make_announcement(ranks_[0].before.n, ranks_[0].member.in_force().dropped(), clock_,
+                                        random_.below(16) == 0);
     plans += a.kind == Announcement::Kind::plan;
     rests += a.rest;
     shortened += a.epoch != 0 && a.epoch < Sequence::kSteadyEpoch && ranks_[0].before.n >= Sequence::kSteadyEpoch;
@@ -1304,7 +1304,7 @@ class SimulatedJob {
     const auto& all = r.member.plan().turns;
     const bool turn = entry && !all.empty() && entry >= all.data() && entry < all.data() + all.size();
     turns += me == 0 && turn;
-    Decision d = decide(policy_, call.signature, static_cast<int>(ranks_.size()), entry);
+    Decision d = decide_call(policy_, call.signature, static_cast<int>(ranks_.size()), entry);
     if (broken_ == Broken::by_local_site && d.algorithm && call.sites[me] == 3)
       d = {};  // the faulty variant decides by the call site of its own rank
     if (broken_ == Broken::by_own_verdict && me == 1 && turn && d.algorithm && random_.below(20) == 0)
@@ -1534,7 +1534,7 @@ TEST_CASE("rooted plans: long epochs keep waiting below 1%", "[learning]") {
   double waited = 0;
   constexpr Nanoseconds kCall = 100'000, kWait = 2'000'000;  // a wait costs 20 calls
   for (int epoch = 0; epoch < 12; ++epoch) {
-    const auto a = learner.announce(n, false, clock, false);
+    const auto a = learner.make_announcement(n, false, clock, false);
     const std::uint64_t calls = a.epoch ? a.epoch : Sequence::kSteadyEpoch;
     for (std::uint64_t i = 0; i < calls; ++i)
       learner.record_call({n + i, s, 1, std::vector<Nanoseconds>{0, 0, 1'000'000, 0}, 50'000, 300'000, -1});

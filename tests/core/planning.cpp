@@ -61,7 +61,7 @@ TEST_CASE("planning: every decision respects the planning limit, the operator an
                   entry.sizes = a.needs_sizes ? 0 : -1;
                   entry.pattern = 0;
                   entry.edge = 1;
-                  const Decision d = decide(policy, s, ranks, announced ? &entry : nullptr);
+                  const Decision d = decide_call(policy, s, ranks, announced ? &entry : nullptr);
                   CAPTURE(a.name, ranks, count, segments, announced);
                   const std::int64_t most = announced ? kPlannedAhead : kPlannedInside;
                   if (d.unplanned) {
@@ -103,13 +103,13 @@ TEST_CASE("planning: every decision respects the planning limit, the operator an
 TEST_CASE("planning: prr replaces clairvoyant above the limit, or native where the policy forbids prr", "[planning]") {
   const Algorithm& plan = *find_algorithm(Collective::allreduce, "clairvoyant");
   const Signature sum = signature_of(Collective::allreduce, 1 << 20, 8, 200, OpClass::sum, false);
-  const Decision any = decide(forced(plan, Reproducible::any, 0), sum, 200);
+  const Decision any = decide_call(forced(plan, Reproducible::any, 0), sum, 200);
   REQUIRE(any.algorithm);
   CHECK(any.algorithm->name == "prr");
   CHECK(any.unplanned == &plan);
   CHECK(any.planning == 2 * 200 * 16);
-  CHECK_FALSE(decide(forced(plan, Reproducible::run, 0), sum, 200).algorithm);
-  CHECK(decide(forced(plan, Reproducible::any, 0), sum, 90).algorithm == &plan);  // 2 * 90 * 16 messages
+  CHECK_FALSE(decide_call(forced(plan, Reproducible::run, 0), sum, 200).algorithm);
+  CHECK(decide_call(forced(plan, Reproducible::any, 0), sum, 90).algorithm == &plan);  // 2 * 90 * 16 messages
 }
 
 TEST_CASE("planning: earlier plans of a process change no schedule", "[planning]") {
@@ -148,7 +148,7 @@ TEST_CASE("planning: earlier plans of a process change no schedule", "[planning]
         REQUIRE(again.scratch == programs.back().scratch);
         REQUIRE(again.ops.size() == programs.back().ops.size());
         for (std::size_t i = 0; i < again.ops.size(); ++i)
-          REQUIRE(describe(again.ops[i]) == describe(programs.back().ops[i]));
+          REQUIRE(describe_operation(again.ops[i]) == describe_operation(programs.back().ops[i]));
       }
       const ScheduleVerdict verdict = verify(call, programs);
       CAPTURE(a.name, call.ranks, call.count, parameters.segments);

@@ -190,7 +190,7 @@ TEST_CASE("policy: decisions", "[policy]") {
   s.op_class = OpClass::sum;
   s.servable = true;
   const auto name = [&](int size) {
-    const Decision d = decide(policy, s, size);
+    const Decision d = decide_call(policy, s, size);
     return d.algorithm ? std::string(d.algorithm->name) : "native";
   };
   CHECK(name(4) == "prr");
@@ -236,7 +236,7 @@ TEST_CASE("policy: sizes that only the root knows match no rule with bytes", "[p
   s.root = 0;
   s.count = 1;
   s.servable = s.exact = true;
-  const Decision d = decide(policy, s, 4);
+  const Decision d = decide_call(policy, s, 4);
   REQUIRE(d.algorithm);
   CHECK(d.algorithm->name == "binomial");
 }

@@ -151,7 +151,8 @@ TEST_CASE("prr with a flat pattern is the ring", "[schedule]") {
     const auto prr = materialize(*find_algorithm(call.op, "prr"), instance);
     for (std::size_t r = 0; r < ring.size(); ++r) {
       REQUIRE(ring[r].ops.size() == prr[r].ops.size());
-      for (std::size_t i = 0; i < ring[r].ops.size(); ++i) CHECK(describe(ring[r].ops[i]) == describe(prr[r].ops[i]));
+      for (std::size_t i = 0; i < ring[r].ops.size(); ++i)
+        CHECK(describe_operation(ring[r].ops[i]) == describe_operation(prr[r].ops[i]));
     }
   }
 }

@@ -12,7 +12,7 @@ int failures = 0;
 void expect(const char* what, MPI_Datatype type, bool gapless) {
   for (int i = 0; i < 2; ++i) {
     latecomer::shim::Layout layout;
-    if (layout.fill(type) == MPI_SUCCESS && layout.gapless == gapless) continue;
+    if (layout.read_type(type) == MPI_SUCCESS && layout.gapless == gapless) continue;
     std::printf("%s: expected %s\n", what, gapless ? "gapless" : "not gapless");
     ++failures;
   }

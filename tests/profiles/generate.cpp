@@ -62,7 +62,7 @@ int use_history(const std::string& file, int ranks) {
     s.op_class = core::OpClass::sum;
     s.count = 64;
     s.bytes = 512;
-    const core::Decision d = core::decide_as(policy, s, ranks, entry);
+    const core::Decision d = core::decide_planned_call(policy, s, ranks, entry);
     if (!d.algorithm) continue;
     const auto row = [](const auto& rows, int at) {
       return at < 0 ? std::vector<std::int64_t>{} : rows[static_cast<std::size_t>(at)];

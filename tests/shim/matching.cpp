@@ -223,16 +223,16 @@ class World {
     auto r = std::make_shared<Receive>();
     r->source = from;
     r->envelope = key;
-    if (auto arrival = q.matching->take(from, key)) r->got = arrival->envelope.bytes;
+    if (auto arrival = q.matching->take_arrival(from, key)) r->got = arrival->envelope.bytes;
     else {
-      q.matching->post(r.get());
+      q.matching->post_receive(r.get());
       q.posted.push_back(r);
     }
     return r;
   }
   bool arrive(Process& q, std::unique_ptr<Arrival> arrival) {
     const std::int64_t number = arrival->envelope.bytes;
-    if (Receive* const r = q.matching->arrive(arrival)) {
+    if (Receive* const r = q.matching->match_arrival(arrival)) {
       r->got = number;
       std::erase_if(q.posted, [&](const auto& p) { return p.get() == r; });
     }
@@ -289,12 +289,12 @@ class World {
       const Envelope key = key_of(r);
       std::optional<std::int64_t> got;
       if (!r.looked && fault_ != Fault::skips_queue)
-        if (const auto arrival = q.matching->expect(from, key)) got = arrival->envelope.bytes;
+        if (const auto arrival = q.matching->take_of_collective(from, key)) got = arrival->envelope.bytes;
       r.looked = true;
       std::unique_ptr<Arrival> landed;
       Envelope envelope;
       if (!got) {
-        const bool there = range::Matching<Receive>::advance(
+        const bool there = range::Matching<Receive>::advance_to(
             key,
             [&]() -> const Envelope* {
               landed = fetch(from, rank_of(q));

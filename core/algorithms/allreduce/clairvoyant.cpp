@@ -11,6 +11,6 @@
 
 namespace latecomer::core::algorithms::allreduce {
 
-Schedule clairvoyant(const Instance& instance, Rank me) { return core::clairvoyant::walk(instance, me); }
+Schedule clairvoyant(const Instance& instance, Rank me) { return core::clairvoyant::schedule_from_plan(instance, me); }
 
 }  // namespace latecomer::core::algorithms::allreduce

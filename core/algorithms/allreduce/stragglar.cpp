@@ -70,7 +70,7 @@ std::vector<int> rows_of(const Instance& in) {
 }  // namespace
 
 Schedule stragglar(const Instance& instance, Rank me) {
-  return clairvoyant::follow(
+  return clairvoyant::schedule_from_rows(
       instance, me,
       instance.call.ranks > 1 ? instance.shared([&] { return rows_of(instance); }) : std::span<const int>(),
       std::max(1, instance.call.ranks - 1));

@@ -57,18 +57,18 @@ int segments_for(const Call& call, const Network& network) {
   });
 }
 
-Schedule walk(const Instance& instance, Rank me) {
+Schedule schedule_from_plan(const Instance& instance, Rank me) {
   // A channel is a segment: more of them than channels would need an order of their own.
   const int segments =
       std::min(kChannels, instance.parameters.segments > 0 ? instance.parameters.segments
                                                            : segments_for(instance.call, instance.parameters.network));
-  return follow(
+  return schedule_from_rows(
       instance, me,
       instance.call.ranks > 1 ? instance.shared([&] { return rows_of(instance, segments); }) : std::span<const int>(),
       segments);
 }
 
-Schedule follow(const Instance& instance, Rank me, std::span<const int> table, int segments) {
+Schedule schedule_from_rows(const Instance& instance, Rank me, std::span<const int> table, int segments) {
   const Call& call = instance.call;
   const bool everywhere = reduces_to_all(call.op), lockstep = !instance.parameters.overlap;
   const bool keeps = everywhere || me == call.root;  // the result is wanted here

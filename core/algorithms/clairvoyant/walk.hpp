@@ -17,10 +17,10 @@ enum Column { kRound, kSrc, kDst, kSegment, kKind, kColumns };
 /// their shares in this round, and both add.
 enum Kind { kShare, kFinished, kBoth };
 /// The schedule of rank `me` from such rows, which must outlive it.
-Schedule follow(const Instance& instance, Rank me, std::span<const int> rows, int segments);
+Schedule schedule_from_rows(const Instance& instance, Rank me, std::span<const int> rows, int segments);
 
 /// The schedule of rank `me`: of a reduce, or of an allreduce (its own plan, see plan_everywhere). In lockstep every
 /// round waits for the rank's previous one (the papers' loops); with overlap the data alone decide.
-Schedule walk(const Instance& instance, Rank me);
+Schedule schedule_from_plan(const Instance& instance, Rank me);
 
 }  // namespace latecomer::core::clairvoyant
