@@ -5,7 +5,7 @@
 #include <atomic>
 #include <utility>
 
-#include "shim/call/call.hpp"
+#include "shim/executor/call.hpp"
 
 namespace latecomer::shim {
 

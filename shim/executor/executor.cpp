@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "core/select/planning.hpp"
-#include "shim/call/call.hpp"
 #include "shim/engine/engine.hpp"
 #include "shim/executor/arguments.hpp"
+#include "shim/executor/call.hpp"
 #include "shim/executor/irregular.hpp"
 #include "shim/guard.hpp"
 #include "shim/log.hpp"

@@ -19,7 +19,7 @@
 namespace latecomer::shim {
 
 class Irregular;    // shim/executor/irregular.hpp
-struct Call;        // shim/call/call.hpp
+struct Call;        // shim/executor/call.hpp
 struct OwnPattern;  // shim/engine/edges.hpp
 
 /// Memory for the schedule and the decision of a call that find none: with it, this rank can tell the others that it
