@@ -5,41 +5,9 @@
 #include <atomic>
 #include <utility>
 
-#include "shim/executor/executor.hpp"
-#include "shim/sites/sites.hpp"
-#include "shim/state/communicator.hpp"
-#include "shim/state/rules.hpp"
+#include "shim/executor/call.hpp"
 
 namespace latecomer::shim {
-
-/// One intercepted call from arrival to exit. Operands are filled in for calls that may be dispatched.
-struct ObservedCall {
-  explicit ObservedCall(CommState& of, core::Collective op, core::CallKind kind, Nanoseconds at)
-      : state(&of),
-        arrival(at),
-        decides(job_rules().decides && !(job_rules().may_idle && of.member.rests() &&
-                                         of.member.sequence().next_number() < of.member.sequence().next_boundary())) {
-    signature.op = op;
-    signature.kind = kind;
-  }
-  CommState* state;
-  SiteSlot* slot = nullptr;
-  Nanoseconds arrival;
-  bool decides;  ///< the call's description is needed in full: it may be dispatched, or learned from
-  core::Signature signature;
-  core::Decision decision;
-  static constexpr std::uint64_t kUncounted = UINT64_MAX;
-  std::uint64_t n = kUncounted;
-  bool counts() const { return n != kUncounted; }
-  std::uint8_t algorithm = 0;  ///< as in CallRecord
-  bool ended_epoch = false;
-  core::Bytes block = -1;       ///< gatherv, scatterv: of this rank's own block
-  ExpectedArrival forecast;     ///< of the pattern that it ran on
-  core::Bytes all_blocks = -1;  ///< gatherv, scatterv, at the root: of all blocks
-  /// The bytes of the call in this rank's counts of the site.
-  core::Bytes bytes() const { return core::is_irregular(signature.op) ? all_blocks : signature.bytes; }
-  Operands operands;
-};
 
 /// Fills U(n) from the arguments of one call; see shim/front/functions.def.
 class Describe {

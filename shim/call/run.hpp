@@ -10,6 +10,7 @@
 #include "shim/call/idle.hpp"
 #include "shim/call/record.hpp"
 #include "shim/call/step.hpp"
+#include "shim/executor/executor.hpp"
 #include "shim/guard.hpp"
 #include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
@@ -50,8 +51,7 @@ int intercept_collective(core::Collective op, core::CallKind kind, MPI_Comm comm
   {
     const Guard beneath(Layer::program);  // an operator, an error handler
     if (call.decision.algorithm) {
-      rc = state->dispatch.executor->run_call(*state, call.n, call.decision, call.signature, call.operands, call.block,
-                                              call.arrival, call.forecast);
+      rc = state->dispatch.executor->run_call(call);
     } else {
       bool courteous = false;
       if constexpr (!std::is_null_pointer_v<Start>) {

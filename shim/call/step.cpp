@@ -14,6 +14,7 @@
 #include "shim/engine/engine.hpp"
 #include "shim/exchange/branch.hpp"
 #include "shim/exchange/exchange.hpp"
+#include "shim/executor/executor.hpp"
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
 #include "shim/state/clocks.hpp"

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <bit>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include "core/select/planning.hpp"
 #include "shim/engine/engine.hpp"
 #include "shim/executor/arguments.hpp"
+#include "shim/executor/call.hpp"
 #include "shim/executor/irregular.hpp"
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
@@ -178,12 +180,11 @@ void Executor::change_plans() {
   prepared_.clear();
 }
 
-int Executor::run_call(CommState& state, std::uint64_t n, const core::Decision& decision,
-                       const core::Signature& signature, const Operands& raw, core::Bytes block, Nanoseconds arrival,
-                       ExpectedArrival& forecast) {
+int Executor::run_call(ObservedCall& call) {
+  const std::string_view name = call.decision.algorithm->name;
   int failure = MPI_SUCCESS, rc = MPI_SUCCESS;
   try {
-    rc = run_decided(state, n, decision, signature, raw, block, arrival, forecast, failure);
+    rc = run_decided(call, failure);
   } catch (const std::bad_alloc&) {
     // Without its schedule this rank does not know the messages that others wait for.
     no_memory_left("the schedule of a collective");
@@ -192,57 +193,58 @@ int Executor::run_call(CommState& state, std::uint64_t n, const core::Decision& 
   if (rc == MPI_SUCCESS || thrown_) return rc;
   // The other ranks ran the same schedule, so the native collective is no way out. The program's error handler decides.
   warn("%.*s could not complete on this rank (%s); the communicator's error handler decides",
-       static_cast<int>(decision.algorithm->name.size()), decision.algorithm->name.data(),
+       static_cast<int>(name.size()), name.data(),
        failure == MPI_ERR_BUFFER || failure == MPI_ERR_ARG ? "MPI does not allow its buffers"
        : failure == MPI_ERR_TYPE                           ? "its datatype is not committed"
        : rc == MPI_ERR_NO_MEM                              ? "out of memory"
        : rc == MPI_ERR_OTHER                               ? "another rank failed in the call"
                                                            : "an operation failed inside MPI");
-  PMPI_Comm_call_errhandler(state.comm, rc);  // code of the program: it may throw
+  PMPI_Comm_call_errhandler(call.state->comm, rc);  // code of the program: it may throw
   return rc;
 }
 
-int Executor::run_decided(CommState& state, std::uint64_t n, const core::Decision& decision,
-                          const core::Signature& signature, const Operands& raw, core::Bytes block, Nanoseconds arrival,
-                          ExpectedArrival& forecast, int& failure) {
+int Executor::run_decided(ObservedCall& call, int& failure) {
+  CommState& state = *call.state;
+  const core::Decision& decision = call.decision;
   if (std::exchange(runs_, true)) {
     warn("an operator left a collective by a jump, and other ranks need its messages: the job ends");
     end_job(job_world().comm, MPI_ERR_OTHER);
   }
-  const Operands given = with_in_place(signature, state.rank, raw);
+  const Operands given = with_in_place(call.signature, state.rank, call.operands);
   std::optional<OwnPattern> own;
-  if (decision.edge && state.dispatch.watched) own = engine_pattern(state, decision.pattern, arrival);
-  if (own) forecast = {true, own->pattern.arrival(state.rank)};
+  if (decision.edge && state.dispatch.watched) own = engine_pattern(state, decision.pattern, call.arrival);
+  if (own) call.forecast = {true, own->pattern.arrival(state.rank)};
   else if (decision.pattern >= 0)
-    forecast = {
+    call.forecast = {
         false,
         state.member.plan().patterns[static_cast<std::size_t>(decision.pattern)][static_cast<std::size_t>(state.rank)]};
-  const ScheduleKey key = key_of(shape_of(state, signature, given), decision);
-  failure = check_arguments(signature, state.rank, given);
+  const ScheduleKey key = key_of(shape_of(state, call.signature, given), decision);
+  failure = check_arguments(call.signature, state.rank, given);
   int rc = MPI_SUCCESS;
   try {
-    rc = run_key(state, n, key, given, block, own ? &*own : nullptr, failure);
+    rc = run_key(call, key, given, own ? &*own : nullptr, failure);
   } catch (const std::bad_alloc&) {
     spend_reserve();
-    rc = run_key(state, n, key, given, block, own ? &*own : nullptr, MPI_ERR_NO_MEM);
+    rc = run_key(call, key, given, own ? &*own : nullptr, MPI_ERR_NO_MEM);
   }
   runs_ = false;
   return rc;
 }
 
-int Executor::run_key(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
-                      core::Bytes block, const OwnPattern* own, int failure) {
+int Executor::run_key(const ObservedCall& call, const ScheduleKey& key, const Operands& operands, const OwnPattern* own,
+                      int failure) {
   const core::Collective op = key.algorithm->op;
   const core::Pattern* const pattern = own ? &own->pattern : nullptr;
-  if (core::is_irregular(op)) return run_irregular(state, key, operands, block, pattern, failure);
-  if (!core::is_reduction(op)) return run_movement(state, n, key, operands, own, failure);
+  if (core::is_irregular(op)) return run_irregular(call, key, operands, pattern, failure);
+  if (!core::is_reduction(op)) return run_movement(call, key, operands, own, failure);
   Layout layout;
   if (failure == MPI_SUCCESS) failure = layout.read_type(operands.datatype);
-  return run_schedule(state, key, operands, layout, pattern, failure);
+  return run_schedule(*call.state, key, operands, layout, pattern, failure);
 }
 
-int Executor::run_movement(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& given,
+int Executor::run_movement(const ObservedCall& call, const ScheduleKey& key, const Operands& given,
                            const OwnPattern* own, int failure) {
+  CommState& state = *call.state;
   std::optional<Bytewise> bytes;
   Operands plain = given;
   if (failure == MPI_SUCCESS) {
@@ -252,28 +254,29 @@ int Executor::run_movement(CommState& state, std::uint64_t n, const ScheduleKey&
     plain.recv = bytes->output();
   }
   const int rc = key.algorithm->background && state.dispatch.watched
-                     ? run_with_engine(state, n, key, plain, own, failure)
+                     ? run_with_engine(state, call.n, key, plain, own, failure)
                      : run_schedule(state, key, plain, Layout::bytes(), own ? &own->pattern : nullptr, failure);
   return rc == MPI_SUCCESS ? bytes->finish_copies() : rc;
 }
 
-int Executor::run_irregular(CommState& state, const ScheduleKey& key, const Operands& operands, core::Bytes block,
+int Executor::run_irregular(const ObservedCall& call, const ScheduleKey& key, const Operands& operands,
                             const core::Pattern* own, int failure) {
-  const core::Call call = key.call(state.size);
-  const bool root = state.rank == call.root;
+  CommState& state = *call.state;
+  const core::Call of_key = key.call(state.size);
+  const bool root = state.rank == of_key.root;
   if (!irregular_) irregular_ = std::make_unique<Irregular>();
   std::shared_ptr<Compiled> once;
   if (key.algorithm->built_together && key.sizes < 0) {
     core::TreePart part;
     part.children.reserve(std::bit_width(static_cast<unsigned>(state.size)));
-    const int rc = build_adaptive(state, core::tree_problem(job_rules().policy.network), call.root,
-                                  std::max<core::Bytes>(block, 0), part);
+    const int rc = build_adaptive(state, core::tree_problem(job_rules().policy.network), of_key.root,
+                                  std::max<core::Bytes>(call.block, 0), part);
     if (rc != MPI_SUCCESS) return rc;
     const auto compile = [&] {
       core::TreePart copy = part;
-      once = compile_irregular(core::materialize(core::is_gather(call.op)
-                                                     ? core::gather_part(call, state.rank, std::move(copy), {})
-                                                     : core::scatter_part(call, state.rank, std::move(copy), {})));
+      once = compile_irregular(core::materialize(core::is_gather(of_key.op)
+                                                     ? core::gather_part(of_key, state.rank, std::move(copy), {})
+                                                     : core::scatter_part(of_key, state.rank, std::move(copy), {})));
     };
     try {
       compile();
@@ -289,7 +292,7 @@ int Executor::run_irregular(CommState& state, const ScheduleKey& key, const Oper
         key.sizes < 0 ? std::vector<core::Bytes>{} : state.member.plan().sizes[static_cast<std::size_t>(key.sizes)]);
   Compiled& program = once ? *once : find_or_compile(state, key);
   if (failure == MPI_SUCCESS)
-    failure = irregular_->begin_call(program, call.op, state.rank, root, root && key.in_place, operands);
+    failure = irregular_->begin_call(program, of_key.op, state.rank, root, root && key.in_place, operands);
   Running running;
   running.begin_schedule(program, {job_world().comm, state.context, state.world, job_world().rank}, nullptr,
                          irregular_.get());

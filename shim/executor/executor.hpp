@@ -18,15 +18,9 @@
 
 namespace latecomer::shim {
 
-class Irregular;    // shim/executor/irregular.hpp
-struct OwnPattern;  // shim/engine/edges.hpp
-
-/// The source of a call's pattern, and the arrival that it expects of this rank: after the first arrival, -1 without a
-/// pattern.
-struct ExpectedArrival {
-  bool edge = false;
-  Nanoseconds expected = -1;
-};
+class Irregular;      // shim/executor/irregular.hpp
+struct ObservedCall;  // shim/executor/call.hpp
+struct OwnPattern;    // shim/engine/edges.hpp
 
 /// Memory for the schedule and the decision of a call that find none: with it, this rank can tell the others that it
 /// failed. Runs `step` again with the reserve if it throws std::bad_alloc.
@@ -47,11 +41,9 @@ void no_memory_left(const char* purpose) noexcept;
 struct Executor {
   Executor();
   ~Executor();
-  /// Runs `decision` for call n on `state`. Returns an MPI error code, after it has called the communicator's error
-  /// handler. `block`: bytes of the own block of a gatherv or scatterv. `forecast`: set to the arrival of this rank in
-  /// the pattern of the schedule.
-  int run_call(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
-               const Operands& operands, core::Bytes block, Nanoseconds arrival, ExpectedArrival& forecast);
+  /// Runs the algorithm that was decided for the call. Returns an MPI error code, after it has called the
+  /// communicator's error handler.
+  int run_call(ObservedCall& call);
   /// After run_call(): if the program's operator threw an exception there, throws it now.
   void rethrow_exception() {
     if (thrown_) [[unlikely]]
@@ -94,17 +86,15 @@ struct Executor {
   static ScheduleKey shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
   Compiled& find_or_compile(CommState& state, const ScheduleKey& key);
   /// run_call() as far as the error handler. `failure`: set to why this rank could not take part.
-  int run_decided(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
-                  const Operands& operands, core::Bytes block, Nanoseconds arrival, ExpectedArrival& forecast,
-                  int& failure);
-  /// The following functions run the schedule of `key`. `failure`: an MPI error code if this rank has failed before
-  /// (Running::note_failure). `own`: the pattern of this call alone. A std::bad_alloc leaves them before the first
-  /// message.
-  int run_key(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands, core::Bytes block,
-              const OwnPattern* own, int failure);
-  int run_movement(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
-                   const OwnPattern* own, int failure);
-  int run_irregular(CommState& state, const ScheduleKey& key, const Operands& operands, core::Bytes block,
+  int run_decided(ObservedCall& call, int& failure);
+  /// The following functions run the schedule of `key`. `operands`: those of the call, in another form. `failure`: an
+  /// MPI error code if this rank has failed before (Running::note_failure). `own`: the pattern of this call alone. A
+  /// std::bad_alloc leaves them before the first message.
+  int run_key(const ObservedCall& call, const ScheduleKey& key, const Operands& operands, const OwnPattern* own,
+              int failure);
+  int run_movement(const ObservedCall& call, const ScheduleKey& key, const Operands& operands, const OwnPattern* own,
+                   int failure);
+  int run_irregular(const ObservedCall& call, const ScheduleKey& key, const Operands& operands,
                     const core::Pattern* own, int failure);
   /// `layout`: of the operands' datatype.
   int run_schedule(CommState& state, const ScheduleKey& key, const Operands& operands, const Layout& layout,
