@@ -15,7 +15,7 @@ struct Advised {
 };
 
 /// By site id, for the sites where an algorithm would gain. Empty without figures of the network in the profile.
-/// `profile`: from load_profile() with Keep::offsets.
+/// `profile`: from load_profile() with Wanted::offsets.
 std::map<std::string, Advised> advised_algorithms(const Profile& profile);
 
 }  // namespace latecomer::profiles::cli

@@ -98,9 +98,6 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): without
     std::cerr << "latecomer" << (meant.empty() ? ": " + std::string(e.what()) : meant) << " (see latecomer" << path
               << " --help)\n";
     return 2;
-  } catch (const BadUsage& e) {
-    std::cerr << "latecomer: " << e.what() << "\n";
-    return 2;
   } catch (const std::exception& e) {
     std::cerr << "latecomer: " << e.what() << "\n";
     return 2;

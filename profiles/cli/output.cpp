@@ -17,6 +17,7 @@
 #include <random>
 
 #include "core/base/text.hpp"
+#include "profiles/base/batch_job.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/record/claim.hpp"
@@ -64,9 +65,8 @@ std::string now_text() {
 
 Output::Output(std::string form) {
   if (form.empty()) form = "latecomer.%j.json";
-  job_ = std::to_string(getpid());
-  for (const char* name : {"JOB_ID", "LSB_JOBID", "PBS_JOBID", "SLURM_JOB_ID"})
-    if (const char* value = std::getenv(name); value && *value) job_ = value;
+  job_ = batch_job();
+  if (job_.empty()) job_ = std::to_string(getpid());
   form = fs::absolute(form).lexically_normal().string();
   while (form.size() > 1 && form.ends_with('/')) form.pop_back();
   const std::string user = user_name();

@@ -104,19 +104,6 @@ class Value {
   std::size_t index_ = 0;
 };
 
-/// Rows of one number per rank.
-template <typename Number>
-std::vector<std::vector<std::int64_t>> rows_of(const Value& rows, int ranks, Number number) {
-  std::vector<std::vector<std::int64_t>> out;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Value row = rows[i];
-    if (row.size() != static_cast<std::size_t>(ranks)) row.refuse(std::to_string(ranks) + " numbers");
-    auto& to = out.emplace_back();
-    for (std::size_t r = 0; r < row.size(); ++r) to.push_back(number(row[r]));
-  }
-  return out;
-}
-
 Setup setup_in(const Value& run) {
   Setup out;
   out.program = run.at("program").text();

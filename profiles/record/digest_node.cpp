@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 
 #include "core/base/text.hpp"
 #include "profiles/record/pack.hpp"
@@ -12,6 +13,11 @@
 namespace latecomer::profiles {
 namespace {
 
+/// The properties of the shape of a call that are equal in its record and in its digest.
+auto properties_of(auto& call) {
+  return std::tie(call.site, call.bytes, call.callers, call.root, call.op, call.kind, call.algorithm, call.edge);
+}
+
 /// Writes the entries of a part one after the other, and reads them again. The times of an entry are relative to the
 /// times of the entry before.
 class EntryTimes {
@@ -19,14 +25,9 @@ class EntryTimes {
   Nanoseconds before = 0;
 
   void pack(Packer& out, const CallRecord& r) {
-    out.shape({.site = r.site,
-               .bytes = r.bytes,
-               .callers = r.callers,
-               .root = r.root,
-               .op = r.op,
-               .kind = r.kind,
-               .algorithm = r.algorithm,
-               .edge = r.edge});
+    CallShape s;
+    properties_of(s) = properties_of(r);
+    out.shape(s);
     out.difference(r.arrival, before);
     out.number(r.exit == 0 ? 0 : 1 + Packer::folded(r.exit, r.arrival));
     out.number(static_cast<std::uint64_t>(r.expected + std::int64_t{1}));
@@ -35,14 +36,7 @@ class EntryTimes {
   CallRecord record(Unpacker& in) {
     const CallShape s = in.shape();
     CallRecord r;
-    r.site = s.site;
-    r.bytes = s.bytes;
-    r.callers = s.callers;
-    r.root = s.root;
-    r.op = s.op;
-    r.kind = s.kind;
-    r.algorithm = s.algorithm;
-    r.edge = s.edge;
+    properties_of(r) = properties_of(s);
     r.arrival = in.difference(before);
     const std::uint64_t spent = in.number();
     r.exit = spent == 0 ? 0 : Unpacker::unfolded(spent - 1, r.arrival);
@@ -53,18 +47,13 @@ class EntryTimes {
 
   void pack(Packer& out, const CallDigest& d) {
     const auto flag = [](bool set, int bit) { return static_cast<std::uint8_t>(set << bit); };
-    out.shape({.site = d.site,
-               .bytes = d.bytes,
-               .callers = d.callers,
-               .root = d.root,
-               .ranks = d.ranks,
-               .op = d.op,
-               .kind = d.kind,
-               .algorithm = d.algorithm,
-               .edge = d.edge,
-               .flags = static_cast<std::uint8_t>(flag(d.owned, 0) | flag(d.by_pattern, 1) | flag(d.complete, 2) |
-                                                  flag(d.divergent, 3) | flag(d.other_callers, 4) |
-                                                  flag(d.other >= 0, 5) | flag(d.sampled, 6))});
+    CallShape s;
+    properties_of(s) = properties_of(d);
+    s.ranks = d.ranks;
+    s.flags = static_cast<std::uint8_t>(flag(d.owned, 0) | flag(d.by_pattern, 1) | flag(d.complete, 2) |
+                                        flag(d.divergent, 3) | flag(d.other_callers, 4) | flag(d.other >= 0, 5) |
+                                        flag(d.sampled, 6));
+    out.shape(s);
     out.difference(d.first, before);
     out.difference(d.last, d.first);
     out.number(static_cast<std::uint64_t>(d.arrivals));
@@ -84,15 +73,8 @@ class EntryTimes {
     const CallShape s = in.shape();
     const auto flag = [&](int bit) { return (s.flags >> bit & 1) != 0; };
     CallDigest d;
-    d.site = s.site;
-    d.bytes = s.bytes;
-    d.callers = s.callers;
-    d.root = s.root;
+    properties_of(d) = properties_of(s);
     d.ranks = s.ranks;
-    d.op = s.op;
-    d.kind = s.kind;
-    d.algorithm = s.algorithm;
-    d.edge = s.edge;
     d.owned = flag(0);
     d.by_pattern = flag(1);
     d.complete = flag(2);

@@ -8,6 +8,7 @@
 #include <initializer_list>
 
 #include "core/base/text.hpp"
+#include "profiles/base/batch_job.hpp"
 #include "profiles/record/claim.hpp"
 #include "shim/job/policy.hpp"
 #include "shim/log.hpp"
@@ -68,7 +69,7 @@ std::string absolute_path(const std::string& path) {
 }
 
 std::string job_id() {
-  const std::string id = first_set({"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"});
+  const std::string id = profiles::batch_job();
   // Without a batch system, use the launcher's process id, which all ranks of a host share.
   return id.empty() ? std::to_string(getppid()) : id;
 }
