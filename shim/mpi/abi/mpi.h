@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause
- * The header of MPI's standard ABI, version 1 (MPI 5.0, appendix A): names, numbers and prototypes that the standard
- * fixes, as far as latecomer and its tests use them. A program that is compiled with it runs on each library that has
- * this ABI. The test abi.header holds it against the headers of such libraries. mpi_functions.h is made by
- * shim/front/generate.py. */
+// SPDX-License-Identifier: BSD-3-Clause
+// The header of MPI's standard ABI, version 1 (MPI 5.0, appendix A): names, numbers and prototypes that the standard
+// fixes, as far as latecomer and its tests use them. A program that is compiled with it runs on each library that has
+// this ABI. The test standard_abi holds it against the headers of such libraries. shim/front/generate.py writes
+// mpi_functions.h.
 #ifndef LATECOMER_MPI_STANDARD_ABI
 #define LATECOMER_MPI_STANDARD_ABI
 
@@ -24,7 +24,7 @@ typedef struct MPI_Status {
   int reserved[5];
 } MPI_Status;
 
-/* Handles are pointers. Those of predefined objects have small values. */
+// Handles are pointers. Those of predefined objects have small values.
 typedef struct MPI_ABI_Comm* MPI_Comm;
 typedef struct MPI_ABI_Datatype* MPI_Datatype;
 typedef struct MPI_ABI_Errhandler* MPI_Errhandler;
@@ -126,7 +126,7 @@ typedef struct MPI_ABI_Win* MPI_Win;
 #define MPI_UINT32_T ((MPI_Datatype)0x251)
 #define MPI_INT64_T ((MPI_Datatype)0x258)
 #define MPI_UINT64_T ((MPI_Datatype)0x259)
-/* Of Fortran, by their size. A library may lack them. */
+// Of Fortran, by their size. A library may lack them.
 #define MPI_LOGICAL1 ((MPI_Datatype)0x2c0)
 #define MPI_INTEGER1 ((MPI_Datatype)0x2c1)
 #define MPI_LOGICAL2 ((MPI_Datatype)0x2c8)
@@ -245,6 +245,6 @@ typedef void(MPI_Comm_errhandler_function)(MPI_Comm*, int*, ...);
 #define MPI_TYPE_DUP_FN ((MPI_Type_copy_attr_function*)1)
 #define MPI_TYPE_NULL_DELETE_FN ((MPI_Type_delete_attr_function*)0)
 
-#include "mpi_functions.h"
+#include <mpi_functions.h>
 
 #endif
