@@ -74,7 +74,7 @@ inline constexpr Beneath kOpenMpi = {"openmpi",
 
 #ifdef LATECOMER_ABI
 
-/// Finds the row of the library that runs. Returns false if there is none.
+/// Finds the row of the library that runs. Returns false for a library without a row.
 bool find_beneath();
 inline const Beneath* row_beneath = nullptr;
 inline const Beneath& beneath() { return *row_beneath; }
