@@ -116,8 +116,7 @@ constexpr KeyRow kPolicyKeys[] = {
      "says so. `none`: no buffer is in GPU memory."},
     {"mpi", KeyType::choice, "mpich openmpi abi", 0, 0, "", store_value<&Policy::mpi>,
      "Family of the program's MPI library, where latecomer does not recognise it by itself: `mpich`, `openmpi`, or "
-     "`abi` for the standard ABI of MPI, which this version has no family for. `latecomer run` hands it to the ranks; "
-     "without it, set `LATECOMER_MPI`."},
+     "`abi` for the standard ABI of MPI. `latecomer run` hands it to the ranks; without it, set `LATECOMER_MPI`."},
     {"spool", KeyType::boolean, "", 0, 0, "true", store_value<&Policy::spool>,
      "Keeps snapshots on disk beside the profile while the job runs, for `latecomer recover`."},
     {"live", KeyType::boolean, "", 0, 0, "true", store_value<&Policy::live>,

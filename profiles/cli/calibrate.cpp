@@ -3,6 +3,7 @@
 #include <memory>
 #include <thread>
 
+#include "profiles/base/mpi_version.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/launch.hpp"
 
@@ -18,6 +19,8 @@ struct CalibrateOptions {
 
 int calibrate(const CalibrateOptions& o, bool ranks_given) {
   check_family("calibrate", o.mpi);
+  if (o.mpi == profiles::kAbi.name)
+    throw BadUsage("calibrate: the network is that of the library beneath MPI's standard ABI: name mpich or openmpi");
   Launch launch = plan_launch("calibrate", o.more, o.launcher, o.mpi);
   // Each MPI library has a program of its own.
   const auto helper_of = [](std::string_view mpi) {

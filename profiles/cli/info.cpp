@@ -18,11 +18,15 @@
 namespace latecomer::profiles::cli {
 namespace {
 
-/// The first line of the text with which an MPI library names itself, or "". A child asks: the library may start
-/// threads when it is opened.
-std::string version_of(const std::string& library) {
+/// What an MPI library says of itself: its text, or "", and the major version of the standard ABI, or -1.
+struct Told {
+  std::string text;
+  int abi = -1;
+};
+/// A child asks: the library may start threads when it is opened.
+Told ask_library(const std::string& library) {
   int ends[2];
-  if (library.empty() || pipe(ends) != 0) return "";
+  if (library.empty() || pipe(ends) != 0) return {};
   const pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
@@ -33,15 +37,20 @@ std::string version_of(const std::string& library) {
         opened ? reinterpret_cast<int (*)(char*, int*)>(dlsym(opened, "MPI_Get_library_version")) : nullptr;
     if (ask && ask(text, &length) == 0) [[maybe_unused]]
       const auto written = write(ends[1], text, std::strlen(text));
-    _exit(0);
+    const auto ask_abi = opened ? reinterpret_cast<int (*)(int*, int*)>(dlsym(opened, "MPI_Abi_get_version")) : nullptr;
+    int major = -1, minor = -1;
+    if (!ask_abi || ask_abi(&major, &minor) != 0) major = -1;
+    _exit(major >= 0 && major < 255 ? major : 255);
   }
   close(ends[1]);
-  std::string out;
+  Told out;
   char some[4096];
   for (ssize_t n; child > 0 && (n = read(ends[0], some, sizeof some)) > 0;)
-    out.append(some, static_cast<std::size_t>(n));
+    out.text.append(some, static_cast<std::size_t>(n));
   close(ends[0]);
-  if (child > 0) waitpid(child, nullptr, 0);
+  int status = 0;
+  if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) < 255)
+    out.abi = WEXITSTATUS(status);
   return out;
 }
 
@@ -64,6 +73,9 @@ int say_installation() {
          (library.empty() ? std::string("programs run unobserved: this installation was built without it") : library) +
              (launcher.empty() ? "; its launcher is not in PATH" : "; launcher " + find_in_path(launcher)));
   }
+  const std::string abi = family_library(profiles::kAbi.name);
+  line("MPI's ABI", abi.empty() ? std::string("programs run unobserved: this installation was built without it")
+                                : abi + "; for programs of libmpi_abi on MPICH or Open MPI");
   return 0;
 }
 
@@ -77,27 +89,33 @@ int say_program(const std::string& program) {
              shell_word(program) + "; or its family: latecomer run --mpi openmpi -- -n 4 " + shell_word(program));
     return 1;
   }
-  const std::string version = version_of(needs.path);
-  const auto* known = family_of(version);
+  const auto [version, abi] = ask_library(needs.path);
+  const auto* known = profiles::family_of(version);
   line("MPI", needs.path + (version.empty() ? "" : ": " + first_line(version)));
   std::string bindings = "C";
   for (const std::string& name : needs.bindings) bindings += ", " + name;
   line("bindings", bindings);
-  const std::string launcher = find_launcher(needs.mpi), family = family_library(needs.mpi);
+  const std::string launcher = find_launcher(needs.mpi),
+                    family = family_library(needs.abi ? profiles::kAbi.name : needs.mpi);
   line("launcher", launcher.empty() ? title(needs.mpi) + "'s launcher is not in PATH; under srun none is needed"
                                     : find_in_path(launcher));
   std::string not_observed;
-  if (needs.abi) not_observed = "this version of latecomer has no family for " + std::string(kAbi.title);
+  if (needs.abi && abi != profiles::kAbiMajor)
+    not_observed = "latecomer needs version " + std::to_string(profiles::kAbiMajor) + " of " +
+                   profiles::kAbi.title.data() + ", and this library " +
+                   (abi < 0 ? "tells none" : "has version " + std::to_string(abi));
   else if (!version.empty() && !known)
     not_observed = "latecomer needs " + std::string(kKnownVersions) +
                    "; latecomer run --mpi names the family whose binary interface this library has";
-  else if (family.empty()) not_observed = "this installation was built without " + title(needs.mpi);
+  else if (family.empty())
+    not_observed =
+        "this installation was built without " + (needs.abi ? std::string(profiles::kAbi.title) : title(needs.mpi));
   if (!not_observed.empty()) {
     line("observed", "no: " + not_observed);
     return 1;
   }
   line("observed", "yes, through " + family);
-  line("served", needs.mpi == "openmpi" ? "yes; calls of more than 2 GiB stay native" : "yes");
+  line("served", !needs.abi && needs.mpi == "openmpi" ? "yes; calls of more than 2 GiB stay native" : "yes");
   line("next", "latecomer run -- -n 4 " + shell_word(program));
   return 0;
 }

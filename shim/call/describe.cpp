@@ -9,7 +9,10 @@ namespace latecomer::shim {
 
 namespace {
 
-/// The predefined types by hash of the handle. Their sizes never change, so ask MPI once.
+constexpr std::int32_t kUntold = -1;
+
+/// The predefined types by hash of the handle. Their sizes never change, so ask MPI once. A type that the library may
+/// lack ends the program if it is asked about, so its size is untold.
 class TypeTable {
  public:
   struct Entry {
@@ -23,7 +26,8 @@ class TypeTable {
       std::size_t at = place(known.type);
       while (entries_[at].type != MPI_DATATYPE_NULL && entries_[at].type != known.type) at = (at + 1) % kSize;
       MPI_Count size = 0;
-      if (PMPI_Type_size_x(known.type, &size) == MPI_SUCCESS)
+      if (may_lack(known.type)) entries_[at] = {known.type, known.group, kUntold};
+      else if (PMPI_Type_size_x(known.type, &size) == MPI_SUCCESS)
         entries_[at] = {known.type, known.group, static_cast<std::int32_t>(size)};
     }
   }
@@ -85,7 +89,7 @@ constinit thread_local std::pair<MPI_Op, MPI_Datatype> last_accepted{};
 core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
   if (count < 0 || type == MPI_DATATYPE_NULL) return -1;
   MPI_Count size = 0;
-  if (const auto* known = predefined().find(type)) [[likely]] {
+  if (const auto* known = predefined().find(type); known && known->size != kUntold) [[likely]] {
     size = known->size;
     last_type.store(std::uint64_t{bits_of(type)} << kSizeBits | static_cast<std::uint64_t>(size),
                     std::memory_order_relaxed);

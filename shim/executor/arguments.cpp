@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements the checks of arguments as MPICH 4.0.2 makes them in its own collectives, and as far as Open MPI 4.1.4
-// differs (shim/mpi/api.hpp), as that makes them.
+// differs (shim/mpi/beneath.hpp), as that makes them.
 #include "shim/executor/arguments.hpp"
 
+#include "shim/mpi/beneath.hpp"
 #include "shim/state/world.hpp"
 
 namespace latecomer::shim {
@@ -52,10 +53,11 @@ Root root_of(const core::Signature& signature, Rank rank, const Operands& o) {
 
 int check_root(const Root& root, const Side& mine, bool irregular) {
   const auto& [all, own, items] = root;
-  if (const int rc = check_side(all, kRefusedRooted); rc != MPI_SUCCESS) return rc;
+  if (const int rc = check_side(all, beneath().refused_rooted); rc != MPI_SUCCESS) return rc;
   if (mine.buffer == MPI_IN_PLACE) return MPI_SUCCESS;
   if (const int rc = check_side(mine); rc != MPI_SUCCESS) return rc;
-  if (kTakesOneBuffer || mine.type != all.type || mine.count == 0 || (irregular ? items == 0 : mine.count != items))
+  if (beneath().takes_one_buffer || mine.type != all.type || mine.count == 0 ||
+      (irregular ? items == 0 : mine.count != items))
     return MPI_SUCCESS;
   MPI_Count size = 0;
   const int rc = PMPI_Type_size_x(all.type, &size);
@@ -66,7 +68,7 @@ int check_root(const Root& root, const Side& mine, bool irregular) {
 
 int check_arguments(const core::Signature& signature, Rank rank, const Operands& o) {
   const bool rooted = core::is_rooted(signature.op), root = !rooted || rank == signature.root;
-  const int refused = rooted ? kRefusedRooted : MPI_ERR_BUFFER;
+  const int refused = rooted ? beneath().refused_rooted : MPI_ERR_BUFFER;
   const Side send{o.send, o.send_count, o.send_type}, recv{o.recv, o.count, o.datatype};
   if (core::is_reduction(signature.op)) {
     if (root)
@@ -82,7 +84,7 @@ int check_arguments(const core::Signature& signature, Rank rank, const Operands&
 
 Operands with_in_place(const core::Signature& signature, Rank rank, const Operands& given) {
   Operands o = given;
-  if constexpr (!kTakesOneBuffer) return o;
+  if (!beneath().takes_one_buffer) return o;
   if (signature.op == core::Collective::allreduce && o.send == o.recv && (o.count == 1 || o.send == MPI_BOTTOM))
     o.send = MPI_IN_PLACE;
   const bool scatters = core::is_scatter(signature.op);

@@ -139,7 +139,8 @@ const Known* named_family(const Interface& mpi) {
   const char* name = std::getenv("LATECOMER_MPI");
   if (!name || !*name) return nullptr;
   const Known* named = profiles::family_named(name);
-  const bool fits = named && (named == &profiles::kAbi || (mpi.abi < 0 && mpi.open_mpi == (named->name == "openmpi")));
+  const bool fits =
+      named && (named == &profiles::kAbi ? mpi.abi >= 0 : mpi.abi < 0 && mpi.open_mpi == (named->name == "openmpi"));
   if (fits) return named;
   if (first_process())
     warn("LATECOMER_MPI: %s: '%.40s'; the library tells its family",

@@ -1,20 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes sources from functions.def when CMake runs: the handlers of one family, or the list of exported symbols.
+"""Writes sources from functions.def when CMake runs: the handlers of one family, or the list of exported symbols. Also the
+functions of the standard ABI, from functions.def and shim/mpi/abi/functions.def.
 
 Usage: generate.py symbols OUTPUT           a line STUB(name) for each symbol that the front exports
-       generate.py handlers LEVEL OUTPUT    the handlers of a family; LEVEL: f08 or pmpi
+       generate.py handlers LEVEL OUTPUT    the handlers of a family; LEVEL: f08, pmpi or c
+       generate.py abi-header OUTPUT        the prototypes for the header of the standard ABI
+       generate.py abi-library OUTPUT       a library with these functions, to link programs with
 
 MPICH's family has the level f08: its Fortran bindings call MPI_*, and a few functions of mpi_f08 have symbols of their
-own. Open MPI's family has the level pmpi: its Fortran bindings, its plugins and tools call PMPI_* (shim/mpi/level.hpp)."""
+own. Open MPI's family has the level pmpi: its Fortran bindings, its plugins and tools call PMPI_* (shim/mpi/level.hpp).
+The family of the standard ABI has the level c: Fortran bindings are libraries of their own, which call MPI_*."""
 import dataclasses
 import pathlib
 import re
 import sys
 
 TABLE = pathlib.Path(__file__).with_name("functions.def")
-SMALL = {"Count": "int", "Displacement": "int"}
-LARGE = {"Count": "MPI_Count", "Displacement": "MPI_Aint"}
+ABI_TABLE = TABLE.parent.parent / "mpi/abi/functions.def"
+SMALL = {"Count": "int", "Displacement": "int", "LargeCount": "MPI_Aint"}
+LARGE = {"Count": "MPI_Count", "Displacement": "MPI_Aint", "LargeCount": "MPI_Count"}
 
 
 @dataclasses.dataclass
@@ -72,11 +77,17 @@ OPEN_MPI_C, OPEN_MPI_PMPI = Level(past_tools=True), Level("P", program_only=True
 def levels_of(function, family_level):
     if family_level == "pmpi":
         return [C] if "mpi4" in function.words else [OPEN_MPI_C, OPEN_MPI_PMPI]
+    if family_level == "c":
+        return [C]
     return [C] + [FORTRAN] * ("f08" in function.words) + [PMPI] * ("pmpi" in function.words)
 
 
+def with_types(text, types):
+    return re.sub(r"\b(Count|Displacement|LargeCount)\b", lambda word: types[word[0]], text)
+
+
 def read_parameters(text, types):
-    text = re.sub(r"\b(Count|Displacement)\b", lambda word: types[word[0]], text)
+    text = with_types(text, types)
     return [Parameter(*re.fullmatch(r"(.*?) ?(\w+)", one).groups()) for one in text.split(", ") if one != "void"]
 
 
@@ -236,10 +247,43 @@ def make_symbols(functions, by_hand):
     return [f"STUB({name})" for name in names]
 
 
+def abi_functions(functions):
+    """The result, name and parameters of each function in the header of the standard ABI, in C."""
+    for function in functions:
+        yield "int", function.name, join(*(one.in_c() for one in function.parameters)) or "void"
+    yield "int", "MPI_Pcontrol", "int level, ..."
+    for line in ABI_TABLE.read_text().splitlines():
+        if line.startswith("//"):
+            continue
+        row = re.fullmatch(r"(?:(\w+) )?(MPI_\w+)\((.*)\)", line)
+        if not row:
+            sys.exit(f"{ABI_TABLE}: cannot read the row '{line}'")
+        result, name, parameters = row.groups()
+        yield result or "int", name, with_types(parameters, SMALL)
+        if re.search(r"\b(Large)?Count\b", parameters):
+            yield "int", name + "_c", with_types(parameters, LARGE)
+
+
+def make_abi_header(functions):
+    lines = ["/* SPDX-License-Identifier: BSD-3-Clause", " * Written by shim/front/generate.py. */", "#ifdef __cplusplus", 'extern "C" {', "#endif"]
+    for result, name, parameters in abi_functions(functions):
+        lines += [f"{result} {prefix}{name}({parameters});" for prefix in ("", "P")]
+    return [*lines, "#ifdef __cplusplus", "}", "#endif"]
+
+
+def make_abi_library(functions):
+    return [f"void {prefix}{name}(void) {{ __builtin_trap(); }}" for _, name, _ in abi_functions(functions) for prefix in ("", "P")]
+
+
 def main():
     what, output = sys.argv[1], pathlib.Path(sys.argv[-1])
     functions, by_hand = read_table()
-    lines = make_symbols(functions, by_hand) if what == "symbols" else make_handlers(functions, sys.argv[2])
+    if what == "symbols":
+        lines = make_symbols(functions, by_hand)
+    elif what == "handlers":
+        lines = make_handlers(functions, sys.argv[2])
+    else:
+        lines = make_abi_header(functions) if what == "abi-header" else make_abi_library(functions)
     text = "\n".join(lines) + "\n"
     if not output.exists() or output.read_text() != text:  # an equal file keeps its time, so nothing is compiled again
         output.parent.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "shim/guard.hpp"
+#include "shim/mpi/beneath.hpp"
 #include "shim/mpi/entry.hpp"
 #include "shim/state/clocks.hpp"
 #include "shim/state/output.hpp"
@@ -19,11 +20,7 @@ namespace {
 
 /// With more ranks than cores on this machine, MPI_Init itself would be slow. MPI_Init then decides for the job.
 void yield_during_init() {
-#ifdef OPEN_MPI
-  const char* size = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-#else
-  const char* size = std::getenv("PMI_SIZE");
-#endif
+  const char* size = std::getenv(beneath().ranks_init);
   if (size && std::atol(size) > sysconf(_SC_NPROCESSORS_ONLN)) yield_in_progress(true);
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "shim/job/entries.hpp"
+#include "shim/mpi/beneath.hpp"
 #include "shim/mpi/entry.hpp"
 #include "shim/mpi/interface.hpp"
 #if MPI_VERSION >= 4
@@ -66,6 +67,10 @@ const char* start_family(const front::Services& given) {
   const char* lacks = given.relative ? lacked_mark() : nullptr;
   if (!lacks) lacks = take(pointers);
   if (!lacks) lacks = take_version();
+#ifdef LATECOMER_ABI
+  if (!lacks && !find_beneath())
+    return "the library beneath MPI's standard ABI is neither MPICH nor Open MPI of a known version";
+#endif
   if (lacks) {
     static char why[96];
     std::snprintf(why, sizeof why, "this MPI library lacks %s", lacks);

@@ -11,6 +11,7 @@
 #include "core/base/text.hpp"
 #include "profiles/base/process.hpp"
 #include "shim/job/roll_call.hpp"
+#include "shim/mpi/beneath.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -44,22 +45,16 @@ int read_slurm_count() {
   return 0;
 }
 
-#ifdef OPEN_MPI
 /// The name of the job, and the address at which the host's daemon serves it.
-std::string identify_server() {
+std::string identify_daemon() {
   const char* job = std::getenv("PMIX_NAMESPACE");
   for (const char* name : {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI21"})
     if (const char* server = std::getenv(name); job && server) return std::string(job) + "/" + server;
   return "";
 }
-int read_count() {
-  const int told = read_number("OMPI_COMM_WORLD_LOCAL_SIZE");
-  return told > 0 ? told : read_slurm_count();
-}
-#else
 /// The process that opened the rank's connection to the process manager: Hydra's proxy, or Slurm's daemon of the step.
 /// It serves one job on one host, whatever scripts are between it and the rank.
-std::string identify_server() {
+std::string identify_manager() {
   const char* text = std::getenv("PMI_FD");
   const auto fd = core::parse_integer(text ? text : "");
   ucred peer{};
@@ -70,15 +65,14 @@ std::string identify_server() {
   return std::to_string(server.pid) + "/" + std::to_string(server.started);
 }
 int read_count() {
-  const int told = read_number("MPI_LOCALNRANKS");
+  const int told = read_number(beneath().ranks_here);
   return told > 0 ? told : read_slurm_count();
 }
-#endif
 
 }  // namespace
 
 std::optional<LocalRanks> find_local_ranks(int size) {
-  const std::string job = identify_server();
+  const std::string job = beneath().by_pmix ? identify_daemon() : identify_manager();
   const int told = read_count();
   const profiles::ProcessId mine = profiles::this_process();
   if (job.empty() || told < 1 || told > size || mine.kernel == 0 || mine.pid_namespace == 0) return {};

@@ -2,6 +2,8 @@
 // The policy of the whole job, which is rank 0's.
 #include "shim/job/policy.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <string_view>
 
@@ -48,44 +50,52 @@ void note_other_family() {
 }
 
 /// Whether MPI takes buffers in GPU memory.
-bool supports_device_buffers() {
-#ifdef MPIX_GPU_SUPPORT_CUDA  // MPICH
+enum DeviceBuffers : int { kNoDevice, kMayHaveDevice, kSupportsDevice };
+DeviceBuffers ask_for_device_buffers() {
   if (const auto query = reinterpret_cast<int (*)(int, int*)>(find_function("MPIX_GPU_query_support"))) {
-    for (const int kind : {MPIX_GPU_SUPPORT_CUDA, MPIX_GPU_SUPPORT_ZE, MPIX_GPU_SUPPORT_HIP})
-      if (int supported = 0; query(kind, &supported) == MPI_SUCCESS && supported) return true;
-    return false;  // MPICH 3.4.1 ends the program in MPIX_Query_cuda_support
+    for (const int kind : {0, 1, 2})  // MPICH's MPIX_GPU_SUPPORT_CUDA, _ZE, _HIP
+      if (int supported = 0; query(kind, &supported) == MPI_SUCCESS && supported) return kSupportsDevice;
+    return kNoDevice;  // MPICH 3.4.1 ends the program in MPIX_Query_cuda_support
   }
-#endif
+  [[maybe_unused]] bool told = false;
   for (const char* name :
        {"MPIX_Query_cuda_support", "MPIX_Query_ze_support", "MPIX_Query_hip_support", "MPIX_Query_rocm_support"})
-    if (const auto query = reinterpret_cast<int (*)()>(find_function(name)); query && query()) return true;
-  return false;
+    if (const auto query = reinterpret_cast<int (*)()>(find_function(name))) {
+      told = true;
+      if (query()) return kSupportsDevice;
+    }
+#ifdef LATECOMER_ABI
+  // A library of the standard ABI need not have these functions. Without a device, no buffer is in its memory.
+  for (const char* device : {"/dev/nvidiactl", "/dev/kfd", "/dev/dri"})
+    if (!told && access(device, F_OK) == 0) return kMayHaveDevice;
+#endif
+  return kNoDevice;
 }
 
 /// Whether it is not known that schedules are safe beside other threads inside MPI, the engine's among them. Open MPI
 /// 6.0.0rc2 hangs there by itself at times, and more often under an algorithm (docs/results/mpi.md).
 bool has_untried_threads() {
-#ifdef OPEN_MPI
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   PMPI_Get_library_version(text, &length);
   return (job_process().threads || job_rules().policy.background_enabled) &&
          std::string_view(text).starts_with("Open MPI v6.");
-#else
-  return false;
-#endif
 }
 
 /// Schedules copy and reduce in host memory, and share MPI with other threads. So all ranks only observe if either is
 /// unsafe on any rank.
 void keep_off_what_is_unsafe() {
   if (job_rules().policy.mode != core::Mode::apply) return;
-  int unsafe[] = {job_rules().policy.device_buffers && supports_device_buffers(), has_untried_threads()};
+  int unsafe[] = {job_rules().policy.device_buffers ? ask_for_device_buffers() : kNoDevice, has_untried_threads()};
   PMPI_Allreduce(MPI_IN_PLACE, unsafe, 2, MPI_INT, MPI_MAX, job_world().comm);
   if (!unsafe[0] && !unsafe[1]) return;
   job_rules().policy.mode = core::Mode::observe;
   if (job_world().rank == 0)
-    warn("%s", unsafe[0]
+    warn("%s", unsafe[0] == kMayHaveDevice
+                   ? "this host has a GPU, and MPI does not say whether it supports GPU memory, which latecomer's "
+                     "algorithms cannot use: all calls stay native; if no buffer is in GPU memory, write "
+                     "\"device_buffers\": \"none\" into the policy"
+               : unsafe[0]
                    ? "MPI reports support for GPU memory, which latecomer's algorithms cannot use: all calls stay "
                      "native; if no buffer is in GPU memory, write \"device_buffers\": \"none\" into the policy"
                    : "latecomer's algorithms are not tried beside threads inside Open MPI 6: all calls stay native");

@@ -30,6 +30,7 @@
 #include "shim/job/thread_level.hpp"
 #include "shim/live/live.hpp"
 #include "shim/log.hpp"
+#include "shim/mpi/beneath.hpp"
 #include "shim/mpi/end_job.hpp"
 #include "shim/mpi/entry.hpp"
 #include "shim/sites/sites.hpp"
@@ -52,7 +53,7 @@ bool began = false, ended_at_start = false;
 
 /// Says so if another library's launcher started this process as one of several.
 void note_other_launcher(int size) {
-  const profiles::Launcher* own = profiles::launcher_of(kFamily);
+  const profiles::Launcher* own = profiles::launcher_of(beneath().mpi);
   for (const profiles::Launcher& other : profiles::kLaunchers) {
     if (&other == own || other.mpi.empty()) continue;
     const char *of = std::getenv(other.size), *which = std::getenv(other.rank);

@@ -66,7 +66,15 @@ using namespace mpi_3;
 
 namespace latecomer::shim {
 
-#ifndef OPEN_MPI
+#ifdef LATECOMER_ABI
+/// The numbers of the standard ABI: types of C and C++, but for pairs of a value and an index, which may have a gap. Of
+/// Fortran's types, which a library may lack, nothing is known.
+inline bool is_basic(MPI_Datatype type) {
+  const auto number = reinterpret_cast<std::uintptr_t>(type);
+  return (number > 0x200 && number < 0x218) || (number >= 0x220 && number < 0x228) ||
+         (number >= 0x238 && number < 0x260);
+}
+#elif !defined(OPEN_MPI)
 /// MPICH's handle of a basic datatype has its kind in the two upper bits. Derived types and pairs of a value and an
 /// index have another.
 constexpr bool is_basic(MPI_Datatype type) { return static_cast<std::uint32_t>(type) >> 30 == 1; }
@@ -74,20 +82,16 @@ static_assert(is_basic(MPI_BYTE) && is_basic(MPI_DOUBLE) && is_basic(MPI_PACKED)
               !is_basic(MPI_DATATYPE_NULL));
 #endif
 
-// The library's name (profiles/base/mpi_version.hpp), how it refuses arguments, and the class of its error.
-#ifdef OPEN_MPI
+// The family's name (profiles/base/mpi_version.hpp).
+#ifdef LATECOMER_ABI
+inline constexpr const char* kFamily = "abi";
+#elif defined(OPEN_MPI)
 inline constexpr const char* kFamily = "openmpi";
-/// MPI_IN_PLACE where a rooted reduction, gather or scatter has none, and one buffer for both sides of a reduce.
-inline constexpr int kRefusedRooted = MPI_ERR_ARG;
-/// One buffer for input and output: it runs an allreduce of one item, and gathers and scatters, as if in place.
-inline constexpr bool kTakesOneBuffer = true;
 #else
 inline constexpr const char* kFamily = "mpich";
-inline constexpr int kRefusedRooted = MPI_ERR_BUFFER;
-inline constexpr bool kTakesOneBuffer = false;
 #endif
 
-/// The bits of a handle: an integer in MPICH, a pointer in Open MPI.
+/// The bits of a handle: an integer in MPICH, a pointer in Open MPI and in the standard ABI.
 template <typename Handle>
 std::uintptr_t bits_of(Handle handle) {
   if constexpr (std::is_pointer_v<Handle>) return reinterpret_cast<std::uintptr_t>(handle);

@@ -4,13 +4,12 @@
 // function that polls them does nothing in that thread. MPICH needs nothing of this: one lock guards all of its calls.
 #include "shim/mpi/file_progress.hpp"
 
-#ifdef OPEN_MPI
-
 #include <dlfcn.h>
 
 #include <atomic>
 #include <cstring>
 
+#include "shim/mpi/beneath.hpp"
 #include "shim/mpi/entry.hpp"
 #include "shim/mpi/progress.hpp"
 
@@ -43,6 +42,7 @@ LATECOMER_ENTRY(int, opal_progress_unregister, (Poll poll)) {
 }
 
 void keep_files_to_program() {
+  if (!beneath().polls_files) return;
   aim_entry("opal_progress_register", true);
   aim_entry("opal_progress_unregister", true);
 }
@@ -50,14 +50,3 @@ void keep_files_to_program() {
 void this_thread_serves() { serves = true; }
 
 }  // namespace latecomer::shim
-
-#else
-
-namespace latecomer::shim {
-
-void keep_files_to_program() {}
-void this_thread_serves() {}
-
-}  // namespace latecomer::shim
-
-#endif

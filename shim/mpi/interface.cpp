@@ -9,7 +9,13 @@
 
 namespace latecomer::shim {
 
-#ifdef OPEN_MPI
+#ifdef LATECOMER_ABI
+
+// The front takes a library for this family's only if it says that it has the standard ABI.
+const char* lacked_mark() { return nullptr; }
+const char* wrong_interface() { return nullptr; }
+
+#elif defined(OPEN_MPI)
 
 // The front takes no library for Open MPI's that lacks its objects, and start_family() asks for all of them.
 const char* lacked_mark() { return nullptr; }

@@ -9,36 +9,23 @@
 #include <cstdint>
 
 #include "core/base/types.hpp"
-#include "shim/mpi/api.hpp"
+#include "shim/mpi/beneath.hpp"
 
 namespace latecomer::shim {
-
-/// A group has the same operators.
-enum TypeGroup : std::uint8_t {
-  kInteger = 1,
-  kFloating = 2,
-  kLogical = 4,
-  kComplex = 8,
-  kByte = 16,
-  kPair = 32,
-  kUnnamedInteger = 64,  ///< Open MPI: MPI_INTEGER, on which it defines no logical operator
-};
 
 struct KnownType {
   MPI_Datatype type;
   std::uint8_t group;  ///< 0: no predefined operator
 };
 
-#ifdef OPEN_MPI
-inline constexpr std::uint8_t kOfByte = kInteger, kOfInteger = kUnnamedInteger, kOfComplex32 = kComplex,
-                              kOfSmallLogical = kInteger, kTruth = kInteger | kLogical;
-#else
-inline constexpr std::uint8_t kOfByte = kByte, kOfInteger = kInteger, kOfComplex32 = 0,
-                              kTruth = kInteger | kLogical | kFloating;
-#endif
-
 /// Handles that the library lacks are MPI_DATATYPE_NULL. No constant: the handles of some MPI libraries are not.
 inline auto known_types() {
+  const std::uint8_t of_byte = beneath().of_byte;
+  const std::uint8_t of_integer = beneath().of_integer;
+  const std::uint8_t of_sized_integer = beneath().of_sized_integer;
+  const std::uint8_t of_character = beneath().of_character;
+  [[maybe_unused]] const std::uint8_t of_complex32 = beneath().of_complex32;
+  [[maybe_unused]] const std::uint8_t of_small_logical = beneath().of_small_logical;
   return std::to_array<KnownType>({{MPI_CHAR, kInteger},
                                    {MPI_SIGNED_CHAR, kInteger},
                                    {MPI_UNSIGNED_CHAR, kInteger},
@@ -61,14 +48,14 @@ inline auto known_types() {
                                    {MPI_AINT, kInteger},
                                    {MPI_OFFSET, kInteger},
                                    {MPI_COUNT, kInteger},
-                                   {MPI_CHARACTER, kInteger},
-                                   {MPI_INTEGER, kOfInteger},
-                                   {MPI_INTEGER1, kInteger},
-                                   {MPI_INTEGER2, kInteger},
-                                   {MPI_INTEGER4, kOfInteger},
-                                   {MPI_INTEGER8, kInteger},
+                                   {MPI_CHARACTER, of_character},
+                                   {MPI_INTEGER, of_integer},
+                                   {MPI_INTEGER1, of_sized_integer},
+                                   {MPI_INTEGER2, of_sized_integer},
+                                   {MPI_INTEGER4, of_integer},
+                                   {MPI_INTEGER8, of_sized_integer},
 #ifdef MPI_INTEGER16
-                                   {MPI_INTEGER16, kInteger},
+                                   {MPI_INTEGER16, of_sized_integer},
 #endif
                                    {MPI_FLOAT, kFloating},
                                    {MPI_DOUBLE, kFloating},
@@ -86,11 +73,11 @@ inline auto known_types() {
                                    {MPI_LOGICAL, kLogical},
                                    {MPI_C_BOOL, kLogical},
                                    {MPI_CXX_BOOL, kLogical},
-#ifdef OPEN_MPI
-                                   {MPI_LOGICAL1, kOfSmallLogical},
-                                   {MPI_LOGICAL2, kOfSmallLogical},
+#ifndef MPICH_VERSION
+                                   {MPI_LOGICAL1, of_small_logical},
+                                   {MPI_LOGICAL2, of_small_logical},
                                    {MPI_LOGICAL4, kLogical},
-                                   {MPI_LOGICAL8, kOfSmallLogical},
+                                   {MPI_LOGICAL8, of_small_logical},
 #endif
                                    {MPI_COMPLEX, kComplex},
                                    {MPI_DOUBLE_COMPLEX, kComplex},
@@ -100,7 +87,7 @@ inline auto known_types() {
                                    {MPI_COMPLEX8, kComplex},
                                    {MPI_COMPLEX16, kComplex},
 #ifdef MPI_COMPLEX32
-                                   {MPI_COMPLEX32, kOfComplex32},
+                                   {MPI_COMPLEX32, of_complex32},
 #endif
                                    {MPI_C_FLOAT_COMPLEX, kComplex},
                                    {MPI_C_DOUBLE_COMPLEX, kComplex},
@@ -108,7 +95,7 @@ inline auto known_types() {
                                    {MPI_CXX_FLOAT_COMPLEX, kComplex},
                                    {MPI_CXX_DOUBLE_COMPLEX, kComplex},
                                    {MPI_CXX_LONG_DOUBLE_COMPLEX, kComplex},
-                                   {MPI_BYTE, kOfByte},
+                                   {MPI_BYTE, of_byte},
                                    {MPI_FLOAT_INT, kPair},
                                    {MPI_DOUBLE_INT, kPair},
                                    {MPI_LONG_INT, kPair},
@@ -120,6 +107,16 @@ inline auto known_types() {
                                    {MPI_2INTEGER, kPair},
                                    {MPI_PACKED, 0},
                                    {MPI_WCHAR, 0}});
+}
+
+/// Whether a library may lack a type that has a handle: Fortran's, in the standard ABI.
+inline bool may_lack([[maybe_unused]] MPI_Datatype type) {
+#ifdef LATECOMER_ABI
+  const std::uintptr_t number = bits_of(type);
+  return (number >= 0x218 && number < 0x220) || (number >= 0x230 && number < 0x238) || number >= 0x2c0;
+#else
+  return false;
+#endif
 }
 
 struct KnownOperator {
@@ -136,9 +133,9 @@ inline auto known_operators() {
                                        {MPI_PROD, OpClass::prod, kNumbers | kComplex},
                                        {MPI_MAX, OpClass::max, kNumbers},
                                        {MPI_MIN, OpClass::min, kNumbers},
-                                       {MPI_LAND, OpClass::logical, kTruth},
-                                       {MPI_LOR, OpClass::logical, kTruth},
-                                       {MPI_LXOR, OpClass::logical, kTruth},
+                                       {MPI_LAND, OpClass::logical, beneath().truth},
+                                       {MPI_LOR, OpClass::logical, beneath().truth},
+                                       {MPI_LXOR, OpClass::logical, beneath().truth},
                                        {MPI_BAND, OpClass::bitwise, kBits},
                                        {MPI_BOR, OpClass::bitwise, kBits},
                                        {MPI_BXOR, OpClass::bitwise, kBits},
@@ -154,7 +151,7 @@ inline std::uint8_t group_by_envelope(MPI_Datatype type) {
   MPI_Count integers = 0, addresses = 0, counts = 0, types = 0;
   int combiner = MPI_COMBINER_NAMED;
   if (PMPI_Type_get_envelope_c(type, &integers, &addresses, &counts, &types, &combiner) != MPI_SUCCESS) return 0;
-  return combiner == MPI_COMBINER_F90_INTEGER   ? kInteger
+  return combiner == MPI_COMBINER_F90_INTEGER   ? beneath().of_sized_integer
          : combiner == MPI_COMBINER_F90_REAL    ? kFloating
          : combiner == MPI_COMBINER_F90_COMPLEX ? kComplex
                                                 : 0;

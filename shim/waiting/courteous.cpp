@@ -14,6 +14,7 @@
 
 #include <atomic>
 
+#include "shim/mpi/beneath.hpp"
 #include "shim/mpi/entry.hpp"
 #include "shim/mpi/progress.hpp"
 #include "shim/patience.hpp"
@@ -48,21 +49,17 @@ auto polled(Poll poll) {
 
 }  // namespace
 
-// Functions of the network's library, not of MPI. Intercepted only while waits are courteous or the engine counts
-// progress.
-#ifdef OPEN_MPI
-constexpr const char* kProgress = "opal_progress";
+// Functions of the network's library, not of MPI. The one of the library beneath is intercepted, and only while waits
+// are courteous or the engine counts progress.
 LATECOMER_ENTRY(int, opal_progress, (void)) {
   return polled([] { return next::opal_progress(); });
 }
-static bool has_progress() { return next::opal_progress; }
-#else
-constexpr const char* kProgress = "ucp_worker_progress";
 LATECOMER_ENTRY(unsigned, ucp_worker_progress, (void* worker)) {
   return polled([&] { return next::ucp_worker_progress(worker); });
 }
-static bool has_progress() { return next::ucp_worker_progress; }
-#endif
+static bool has_progress() {
+  return beneath().by_pmix ? next::opal_progress != nullptr : next::ucp_worker_progress != nullptr;
+}
 
 bool yields_by_itself() {
   static const bool yields = waits_yield(find_function);
@@ -72,12 +69,12 @@ bool yields_by_itself() {
 bool yield_in_progress(bool on) {
   if (!has_progress()) return false;
   yields = on;
-  aim_entry(kProgress, on);
+  aim_entry(beneath().progress, on);
   return true;
 }
 
 void count_progress() {
-  if (has_progress()) aim_entry(kProgress, true);
+  if (has_progress()) aim_entry(beneath().progress, true);
 }
 
 int wait_courteously(MPI_Request request) {
