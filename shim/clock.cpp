@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The clock of the process: the processor's counter, tied to the kernel's clock again and again.
+// The clock of the process: the processor's counter, adjusted to the kernel's clock at intervals.
 #include "shim/clock.hpp"
 
 #include <time.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Guards around our own code inside a program's call.
+// Guards around latecomer's own code inside a program's call.
 #pragma once
 
 #include <cerrno>
@@ -33,7 +33,7 @@ class Guard {
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
-  /// Whether the program makes the call of MPI that asks.
+  /// Whether the program makes the current call of MPI.
   static bool program_calls() { return word_ == 0 || check() == Layer::program; }
 
  private:
@@ -59,7 +59,7 @@ struct Outcome {
   explicit operator bool() const { return why[0] == '\0'; }
 };
 
-/// Does work of ours that may throw: no exception may reach MPI or the program.
+/// Runs work of latecomer that may throw: no exception may reach MPI or the program.
 template <typename Work>
 Outcome attempt(Work work) noexcept {
   Outcome out;

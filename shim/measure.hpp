@@ -33,7 +33,7 @@
 
 namespace latecomer::shim {
 
-/// How exactly to measure, and how long. All ranks have the same.
+/// The exactness and the time of a measurement. All ranks use equal values.
 struct Effort {
   double budget_ns;  ///< chooses the sizes and the rounds
   double most_ns;    ///< gives up on a network whose least sizes take longer
@@ -158,7 +158,7 @@ class Measurement {
     return block;
   }
 
-  /// Some times, of which the median counts, or the least.
+  /// Times of repeated experiments. Callers use the median or the least.
   class Times {
    public:
     void add(double ns) {

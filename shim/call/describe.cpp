@@ -70,7 +70,7 @@ struct KnownPair {
 constinit thread_local KnownPair last_pair;
 constinit thread_local std::pair<MPI_Op, MPI_Datatype> last_accepted{};
 
-/// Makes it the last pair. Returns false if the operator is the program's.
+/// Makes a pair the last pair. Returns false if the operator is the program's.
 [[gnu::noinline]] bool look_up(MPI_Datatype type, MPI_Op op) {
   static const auto operators = known_operators();
   for (const KnownOperator& known : operators) {

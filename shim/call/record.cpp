@@ -25,7 +25,7 @@ std::uint8_t edge_of(const ObservedCall& call) {
   return call.state->size > 1 && call.signature.dispatchable() && job_process().edge_said.exchange(false);
 }
 
-/// Whether the leader needs the arrivals of all ranks in this call: to decide about calls of its kind.
+/// Whether the leader needs the arrivals of all ranks in this call, to decide about calls of this kind.
 std::uint8_t wanted_of(const ObservedCall& call) {
   return job_rules().announces && call.signature.dispatchable() ? profiles::kSampled : std::uint8_t{0};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Carries out what the agreement of a communicator says: boundaries, meetings, decisions.
+// Carries out the steps of the agreement of a communicator: boundaries, meetings, decisions.
 #include "shim/call/step.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ bool talking() { return job_world().together && job_rules().policy.exchange == c
 
 // Rare steps are functions of their own (noinline), so that the common path does not save registers for them.
 
-/// All ranks take part, and wait for each other. So a rank that cannot ends the job.
+/// All ranks take part, and wait for each other. So a rank that cannot take part ends the job.
 [[gnu::noinline, gnu::cold]] void agree_on_identity(CommState& state, bool waits = false) noexcept {
   const KeepErrno keep;
   const Guard program(Layer::program);  // its error handler
@@ -141,7 +141,7 @@ bool exchange_is_due(const ObservedCall& call) {
   return call.counts() && (call.n >= call.state->tree.look_at || call.state->member.looks_after(call.n));
 }
 
-/// What all ranks do together behind a call that depends on all of them.
+/// The steps that all ranks take together after a call that depends on all of them.
 [[gnu::noinline, gnu::cold]] void do_together(CommState& state, core::Sequence::After after) {
   const KeepErrno keep;
   if (after.identify) agree_on_identity(state);
@@ -214,7 +214,7 @@ void end_call(ObservedCall& call) noexcept {
   CommState& state = *call.state;
   const Nanoseconds exit = job_clocks().common_now();
   const Nanoseconds at = exit - job_clocks().offset.load(std::memory_order_relaxed);
-  // What other ranks rely on needs no memory.
+  // The steps that other ranks rely on need no memory.
   const auto after =
       call.counts() ? state.member.steps_after(state.identified() || !talking()) : core::Sequence::After{};
   live->since.store(at, std::memory_order_relaxed);

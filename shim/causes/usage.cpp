@@ -244,7 +244,7 @@ void Sampler::store_interval(profiles::Intervals& before, Nanoseconds arrival, N
   if (!read_at_exit(exit) || !late || sampled) return;
   Nanoseconds kernel_left = 0;
   const profiles::Usage all = usage_between(from, begin_, kernel_left);
-  // How calls for files divide is known from sampled ones only.
+  // Only sampled calls for files show their division into parts.
   if (all.io > 0 && begin_.mpi.io_seen == 0) return;
   before.add(outside_collectives(all, std::max<Nanoseconds>(0, arrival - left_at_)), waited_for, 1);
 }

@@ -28,7 +28,7 @@ int forget_members(MPI_Comm, int, void* members, void*) {
 }
 
 /// Members of a communicator without a CommState: no collective ran on it. It must not get a CommState here, because
-/// all its ranks create that at the same collective.
+/// all its ranks create their CommState at the same collective.
 const NamedRanks* members_of(MPI_Comm comm) {
   if (job_world().group == MPI_GROUP_NULL) return nullptr;
   static int keyval = [] {
@@ -106,8 +106,8 @@ void Awaited::complete_message(const Message& message, bool awaited) const {
 }
 
 void Awaited::complete_all() const {
-  // MPI does not say which message came last, so the call waits for all of them at the same time: for the received ones
-  // where there are some.
+  // MPI does not tell which message came last. So the wait counts for all received messages, or for all sent messages
+  // if the call has no receive.
   for (const Message& m : found()) complete_message(m, m.started->receives == receives_);
 }
 

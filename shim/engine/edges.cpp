@@ -45,7 +45,7 @@ void Edges::remove_communicator(const Watched& watched) {
   const bool edged = found != members_.end() && found->second.edged;
   if (found != members_.end()) members_.erase(found);
   if (current_ == watched.identity) current_ = 0;
-  // A message that arrives for it later is dropped.
+  // Drop messages that arrive for this communicator later.
   if (edged) gone_.insert(watched.identity);
 }
 

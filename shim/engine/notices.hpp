@@ -30,7 +30,7 @@ class Notices {
   /// `comm`: private, with the `ranks` ranks of MPI_COMM_WORLD.
   Notices(MPI_Comm comm, int ranks) : comm_(comm), sent_(static_cast<std::size_t>(ranks), 0) {}
 
-  /// Posts the receive of the next notice. Call it once at the start; then finish_messages() must follow.
+  /// Posts the receive of the next notice. Call this function once at the start; then finish_messages() must follow.
   void expect_notice();
 
   /// Sends a notice to a world rank without waiting. Drops the notice if kOutgoing notices are under way: then the

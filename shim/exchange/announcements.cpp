@@ -57,7 +57,7 @@ void meet_members(CommState& state, bool waits) try {
   int all = receive();
   const MPI_Comm members = &state == job_world().state ? job_world().comm : state.comm;
   if (!waits) {
-    // As a rule all have it.
+    // As a rule, all members have the announcement.
     if (PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, members) != MPI_SUCCESS) {
       state.tree.broken = true;
       return;

@@ -93,8 +93,8 @@ void take_place(CommState& state) {
 }
 
 void identify_communicator(CommState& state, bool waits) {
-  // What the members unite: the used contexts of all, the leader's number, and whether a member could not offer its
-  // contexts.
+  // The data that the members unite: the used contexts of all, the leader's number, and whether a member could not
+  // offer its contexts.
   std::array<std::uint64_t, Contexts::kWords + 2> words;
   std::uint64_t& serial = words[Contexts::kWords];
   std::uint64_t& busy = words[Contexts::kWords + 1];

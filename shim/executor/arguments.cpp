@@ -16,7 +16,7 @@ struct Side {
   MPI_Datatype type;
 };
 
-/// MPI has no query for it. Packing nothing checks the datatype first.
+/// MPI has no query for that. A pack of no items checks the datatype.
 bool committed(MPI_Datatype type) {
   char nothing = 0;
   MPI_Count position = 0;

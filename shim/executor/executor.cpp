@@ -114,8 +114,8 @@ void Executor::note_call(const CommState& state, const core::Signature& signatur
   }
 }
 
-/// Whether a schedule that was built for the plan `before` is the one that `after` wants. The same pattern or sizes may
-/// have another index in the other plan.
+/// Whether the plan `after` needs the schedule that was built for the plan `before`. Equal patterns or sizes may have
+/// different indexes in the two plans.
 static bool carried_over(ScheduleKey key, const core::Plan& before, const core::Plan& after,
                          const ScheduleKey& wanted) {
   const auto same = [](const auto& xs, int x, const auto& ys, int y) {
@@ -186,7 +186,7 @@ int Executor::run_call(ObservedCall& call) {
   try {
     rc = run_decided(call, failure);
   } catch (const std::bad_alloc&) {
-    // Without its schedule this rank does not know the messages that others wait for.
+    // Without the schedule, this rank does not know the messages that others wait for.
     no_memory_left("the schedule of a collective");
     return MPI_ERR_NO_MEM;
   }

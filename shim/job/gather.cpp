@@ -37,7 +37,7 @@ namespace {
 // a small job. The texts of the 256 decisions of a leader take 1 KiB each.
 constexpr std::size_t kForProfile = 8 << 20, kForDecisions = 1 << 20;
 
-/// Throws unless so much memory is to be had. nlohmann/json needs this look ahead: its destructors allocate, and would
+/// Throws if this memory is not available. nlohmann/json needs this look ahead: its destructors allocate, and would
 /// end a process without memory.
 void need_memory(std::size_t bytes) {
   void* some = ::operator new(bytes);
@@ -125,7 +125,7 @@ struct Offer {
 // Derived: this and what may be under way is all that the mailboxes hold of a part.
 constexpr std::size_t kPartBytes = 16 << 10;
 
-/// What the messages have said so far.
+/// The contents of the messages so far.
 struct {
   std::array<std::pair<Rank, Offer>, core::kFanOut> offers;
   std::size_t offered = 0, used = 0;
@@ -220,7 +220,7 @@ std::optional<bool> receive_part(Part& all) {
   if (offer.bytes == 0) return false;
   const auto size = static_cast<std::size_t>(offer.bytes);
   heard.come = 0;
-  // Merging takes less than twice the part. What is merged in half would be wrong, so look ahead.
+  // Merging takes less than twice the part. A part that is merged in half is wrong, so test this first.
   Outcome done = attempt([&] {
     part_bytes().resize(size);
     expect_mail(rank, kPartBytes);
@@ -246,7 +246,7 @@ std::optional<bool> receive_part(Part& all) {
     });
   if (done) return good;
   warn("no part of rank %d%s: %s", rank, merging ? ", or of those before" : "", done.why);
-  // What is merged in half is wrong.
+  // A part that is merged in half is wrong.
   if (merging) {
     all.reset();
     add_own(all);

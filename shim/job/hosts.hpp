@@ -14,7 +14,7 @@ std::uint64_t clock_domain();
 
 /// The cores that this process may use; all of the host's if the kernel does not say.
 cpu_set_t own_cores();
-/// Their numbers, such as "0-3,8".
+/// The numbers of these cores, such as "0-3,8".
 std::string core_list(const cpu_set_t& cores);
 
 /// Compares the hosts of all ranks: which ranks share cores, and which share clocks.

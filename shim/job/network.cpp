@@ -63,7 +63,7 @@ constexpr double kLeastTime = 25e6;
 // A longer time delays the user. Derived: the least sizes take 0.5 s at 40 Mbit/s.
 constexpr double kMostTime = 1e9;
 
-// Equal messages on quiet cores differ by less. With a larger factor, the figures are those of other processes.
+// Equal messages on quiet cores differ by less. With a larger factor, other processes have disturbed the figures.
 constexpr double kSteady = 3;
 
 /// Whether MPI may send large messages through the memory of other processes, as it does on one host. The program may
@@ -90,7 +90,7 @@ void measure_network_for_profile() noexcept {
   if (job_rules().policy.mode != core::Mode::observe || !job_rules().policy.measure_network ||
       job_rules().policy.network_given || job_world().size < 2)
     return;
-  // Rank 0 says how long, and 0 says not at all.
+  // Rank 0 gives the time to all ranks; 0: measure nothing.
   static long long most;  // MPI may still write it after a wait that was given up
   most = memory_is_open() ? INT64_MAX : 0;
   if (job_world().rank == 0 && most > 0)

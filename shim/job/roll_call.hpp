@@ -37,7 +37,7 @@ void adopt_identity(int rank);
 
 // local_ranks.cpp
 
-/// What the launcher tells about the ranks of this job on this host.
+/// The launcher's data about the ranks of this job on this host.
 struct LocalRanks {
   std::uint64_t key = 0;  ///< equal in these ranks, different in other jobs of this kernel
   int count = 0;

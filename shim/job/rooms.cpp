@@ -30,12 +30,12 @@
 namespace latecomer::shim {
 namespace {
 
-// What a room says in place of its ranks.
+// The value that a room publishes in place of its ranks.
 constexpr char kDeaf[] = "deaf", kLeft[] = "left";
 
-/// A value that says the build first.
+/// A value that begins with the build.
 std::string with_build(const std::string& text) { return own_build_ids() + ("#" + text); }
-/// What follows the build in a value; nullptr if it is of another build.
+/// The text behind the build in a value; nullptr if the value is of another build.
 const char* skip_build(const char* value) {
   const char* end = std::strchr(value, '#');
   return end && std::string_view(value, static_cast<std::size_t>(end - value)) == own_build_ids() ? end + 1 : nullptr;
@@ -99,7 +99,7 @@ std::string write_identity() {
   return with_build(key + (plain ? id : ""));
 }
 
-/// What the service does.
+/// The behaviour of the service.
 enum class Service { good, lies, missing, deaf };
 std::string describe_fault(Service service) {
   if (service == Service::lies)

@@ -85,7 +85,7 @@ std::string hear_line(RunConnection& run, Nanoseconds deadline) {
   }
 }
 
-/// Notices within 20 s that the other host is gone.
+/// Then the kernel notices within 20 s that the other host is gone.
 void watch_host(int fd) {
   const auto set = [fd](int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); };
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -117,7 +117,7 @@ RunAnswer ask_run(int rank, int size, Nanoseconds deadline) {
       end_job(MPI_COMM_WORLD, MPI_ERR_OTHER);
     }
   } else if (line.empty()) {
-    // Leave. All others then hear no, and this rank may still hear why.
+    // Leave: `run` then answers no to all others. This rank may still read the reason.
     constexpr Nanoseconds kFarewell = 1'000'000'000;
     shutdown(run.fd.get(), SHUT_WR);
     do line = hear_line(run, now() + kFarewell);

@@ -6,7 +6,7 @@
 
 namespace latecomer::shim {
 
-/// When the job has started: from now on, MPI calls write snapshots.
+/// Call this function when the job has started. From then on, MPI calls write snapshots.
 void begin_snapshots();
 
 /// Writes a snapshot with live logs.

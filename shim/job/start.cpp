@@ -51,7 +51,7 @@ std::mutex start_mutex;
 std::atomic<bool> mpi_starts{false};  // within MPI_Init: a tool behind this one may call collectives there
 bool began = false, ended_at_start = false;
 
-/// Says so if another library's launcher started this process as one of several.
+/// Warns if the launcher of another MPI library started this process as one of several.
 void note_other_launcher(int size) {
   const profiles::Launcher* own = profiles::launcher_of(beneath().mpi);
   for (const profiles::Launcher& other : profiles::kLaunchers) {

@@ -37,7 +37,7 @@ constexpr time_t kKept_s = 24 * 3600;
 /// The most files that stay. Derived: they take 68 MB of memory, and a host has a few hundred ranks.
 constexpr std::size_t kMostKept = 2048;
 
-/// A file that stays, and since when it is known that its process has ended.
+/// A file that stays, and the time at which a process first found that its process had ended.
 struct Kept {
   time_t since;
   char name[64];

@@ -9,7 +9,7 @@
 
 namespace latecomer::shim {
 
-/// Where the state goes: into shared memory, or into a line that nobody reads.
+/// The state of this process: in shared memory, or without that in a line that no command reads.
 extern constinit profiles::LiveLine* live;
 
 /// The process is inside a collective on the communicator that the line names. `since`: 0 if unknown.

@@ -24,9 +24,9 @@ struct Layout {
   bool gapless = false;
   /// Local; allocates nothing. Returns an MPI error code.
   int read_type(MPI_Datatype type);
-  /// Of MPI_BYTE.
+  /// The layout of MPI_BYTE.
   static constexpr Layout bytes() { return {1, 0, 1, 0, 1, 1, true}; }
-  /// Of an element of `n` items. Needs gapless items.
+  /// The layout of an element of `n` items. Needs gapless items.
   constexpr Layout times(MPI_Count n) const {
     return {size * n, lower, extent * n, true_lower, true_extent * n, pitch * n, gapless};
   }

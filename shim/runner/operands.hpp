@@ -37,7 +37,7 @@ struct Operands {
 /// signature. Datatypes with gaps go through a staging buffer.
 class Bytewise {
  public:
-  /// `comm`: for MPI_Pack. `memory`: the staging buffer for types with gaps; must stay until finish() has returned.
+  /// `comm`: for MPI_Pack. `memory`: the staging buffer for types with gaps; stays until finish_copies() has returned.
   Bytewise(const core::Call& call, Rank me, MPI_Comm comm, const Operands& operands, std::vector<char>& memory);
   char* input() const { return input_.plain; }
   char* output() const { return output_.plain; }

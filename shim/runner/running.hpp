@@ -132,7 +132,7 @@ class Running {
   ~Running() { free_slot_type(); }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
-  /// `herald`: hears of every peer that a send goes to or that a token is expected of; may be nullptr. `blocks`:
+  /// `herald`: gets every peer to which a send goes or from which a token comes; may be nullptr. `blocks`:
   /// nullptr for elements of one datatype; else foreground operations only.
   void begin_schedule(Compiled& program, const Where& where, Herald* herald, Blockwise* blocks = nullptr);
   /// Memory of at least layout.bytes_for(program.scratch) + 64 bytes.
@@ -149,7 +149,7 @@ class Running {
   }
   /// The failure of this rank or of another, or MPI_SUCCESS. Final when the run is done.
   int failure() const { return failure_; }
-  /// What the program's operator threw. To this rank it is a failure.
+  /// The exception of the program's operator. For this rank, it is a failure.
   const std::exception_ptr& thrown() const { return thrown_; }
   /// Starts the operations that are ready, and completes messages. Returns an MPI error code if the run cannot go on.
   /// `moved`: whether it started or completed an operation.

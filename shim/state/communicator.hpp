@@ -48,7 +48,7 @@ struct ExchangeState {
   std::uint32_t look_distance = 0;         ///< calls from one look to the next
 };
 
-/// What runs its dispatched calls.
+/// The executor and the engine of a communicator's dispatched calls.
 struct DispatchState {
   bool refused = false;  ///< LATECOMER_CHECK found a disagreement of ranks: dispatch nothing more
   std::unique_ptr<Executor> executor;

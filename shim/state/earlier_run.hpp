@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this run knows from an earlier one (policy keys `history` and `learn`).
+// The results of an earlier run that this run uses (policy keys `history` and `learn`).
 #pragma once
 
 #include <cstdint>

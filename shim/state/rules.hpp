@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the user asked for, and what follows from it for the whole job. Written at the start only.
+// The settings of the user, and the rules that follow from them for the whole job. Written at the start only.
 #pragma once
 
 #include "core/policy/policy.hpp"

@@ -13,10 +13,10 @@ namespace latecomer::shim {
 /// nothing is to be written.
 extern constinit std::atomic<Nanoseconds> snapshot_due;
 
-/// Writes it, unless another thread has just done so.
+/// Writes the snapshot, unless another thread has just written it.
 void write_due_snapshot() noexcept;
 
-/// After a call that read the clock.
+/// Call this function after a call that read the clock.
 inline void keep_on_disk(Nanoseconds at) {
   if (at >= snapshot_due.load(std::memory_order_relaxed)) [[unlikely]]
     write_due_snapshot();

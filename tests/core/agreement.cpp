@@ -244,7 +244,7 @@ TEST_CASE("agreement: ranks agree on the identity once, after a call that depend
 }
 
 TEST_CASE("agreement: a rank that leaves calls by a jump acts like the others", "[agreement]") {
-  // It does not reach end() of calls that prove something, and calls it before its next call.
+  // It does not reach end_call() of calls that prove something, and calls it before its next call.
   Signature all, leaders, other;
   all.op = Collective::allreduce;
   all.bytes = 8;

@@ -1162,7 +1162,7 @@ class SimulatedJob {
   struct RankState {
     std::size_t at = 0;     ///< next call
     bool inside = false;    ///< in call `at`, waiting for others
-    bool prepared = false;  ///< begin() is done, and receiving the announcement is not
+    bool prepared = false;  ///< steps_before() is done, and receiving the announcement is not
     bool meets = false;     ///< has made the call, and leaves once all ranks have the announcement
     bool identified = true;
     Sequence::Before before;
