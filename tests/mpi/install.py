@@ -18,6 +18,8 @@ wanted = {"latecomer", "latecomer-calibrate", "liblatecomer.so", "liblatecomer-m
 with_openmpi = (pathlib.Path(a.build) / "lib/liblatecomer-openmpi.so").exists()
 if with_openmpi:
     wanted |= {"latecomer-calibrate-openmpi", "liblatecomer-openmpi.so", "liblatecomer_range_openmpi.a"}
+if (pathlib.Path(a.build) / "lib/liblatecomer-abi.so").exists():
+    wanted.add("liblatecomer-abi.so")
 check({p.name for p in built} == wanted and len(built) == len(wanted), f"what was compiled and installed: {[p.name for p in built]}")
 for file in built:
     sections = run("readelf", "-SW", file).stdout
