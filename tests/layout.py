@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the layout and the direction of dependencies: shim -> profiles -> core, shim -> core. core uses no MPI,
-libunwind, getenv or output. Every source file has a header comment. No comma joins statements. README's commands exist."""
+libunwind, getenv or output. Every source file has a header comment. No comma joins statements.
+No two types have one name. README's commands exist."""
 import pathlib
 import re
 import sys
