@@ -97,7 +97,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   at->messages = std::max(at->messages, decision.planning);
 }
 
-[[gnu::noinline]] void decide_call(ObservedCall& call) {
+[[gnu::noinline]] void set_decision(ObservedCall& call) {
   const KeepErrno keep;
   CommState& state = *call.state;
   const bool planned = !state.member.plan().empty();
@@ -196,7 +196,7 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
     if (blocks) show_call(call);
     if (step.hear || step.ends_epoch) [[unlikely]]
       at_boundary(call, step);
-    if (call.decides && job_world().together) decide_call(call);
+    if (call.decides && job_world().together) set_decision(call);
     if (state.dispatch.watched && !(call.decision.algorithm && call.decision.algorithm->background))
       skip_engine(state, call.n);
     if (!talks) [[unlikely]]

@@ -222,17 +222,17 @@ int Executor::run_decided(ObservedCall& call, int& failure) {
   failure = check_arguments(call.signature, state.rank, given);
   int rc = MPI_SUCCESS;
   try {
-    rc = run_key(call, key, given, own ? &*own : nullptr, failure);
+    rc = run_by_kind(call, key, given, own ? &*own : nullptr, failure);
   } catch (const std::bad_alloc&) {
     spend_reserve();
-    rc = run_key(call, key, given, own ? &*own : nullptr, MPI_ERR_NO_MEM);
+    rc = run_by_kind(call, key, given, own ? &*own : nullptr, MPI_ERR_NO_MEM);
   }
   runs_ = false;
   return rc;
 }
 
-int Executor::run_key(const ObservedCall& call, const ScheduleKey& key, const Operands& operands, const OwnPattern* own,
-                      int failure) {
+int Executor::run_by_kind(const ObservedCall& call, const ScheduleKey& key, const Operands& operands,
+                          const OwnPattern* own, int failure) {
   const core::Collective op = key.algorithm->op;
   const core::Pattern* const pattern = own ? &own->pattern : nullptr;
   if (core::is_irregular(op)) return run_irregular(call, key, operands, pattern, failure);

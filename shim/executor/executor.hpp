@@ -90,8 +90,8 @@ struct Executor {
   /// The following functions run the schedule of `key`. `operands`: those of the call, in another form. `failure`: an
   /// MPI error code if this rank has failed before (Running::note_failure). `own`: the pattern of this call alone. A
   /// std::bad_alloc leaves them before the first message.
-  int run_key(const ObservedCall& call, const ScheduleKey& key, const Operands& operands, const OwnPattern* own,
-              int failure);
+  int run_by_kind(const ObservedCall& call, const ScheduleKey& key, const Operands& operands, const OwnPattern* own,
+                  int failure);
   int run_movement(const ObservedCall& call, const ScheduleKey& key, const Operands& operands, const OwnPattern* own,
                    int failure);
   int run_irregular(const ObservedCall& call, const ScheduleKey& key, const Operands& operands,
