@@ -55,7 +55,7 @@ class Function:
         return self.name.lower() + "_f08_"
 
     def symbols(self):
-        return [self.name] + ["P" + self.name] * ("mpi4" not in self.words) + [self.name_in_fortran()] * ("f08" in self.words)
+        return [self.name] + ["P" + self.name] + [self.name_in_fortran()] * ("f08" in self.words)
 
 
 @dataclasses.dataclass
@@ -76,7 +76,7 @@ OPEN_MPI_C, OPEN_MPI_PMPI = Level(past_tools=True), Level("P", program_only=True
 
 def levels_of(function, family_level):
     if family_level == "pmpi":
-        return [C] if "mpi4" in function.words else [OPEN_MPI_C, OPEN_MPI_PMPI]
+        return [OPEN_MPI_C, OPEN_MPI_PMPI]
     if family_level == "c":
         return [C]
     return [C] + [FORTRAN] * ("f08" in function.words) + [PMPI] * ("pmpi" in function.words)
@@ -96,16 +96,16 @@ def make_forms(name, parameters, words, action, is_collective):
     functions = []
     for types in (SMALL, LARGE) if "Count" in parameters else (SMALL,):
         given = read_parameters(parameters, types)
-        end, of_version = ("_c", words | {"mpi4"}) if types is LARGE else ("", words)
+        end = "_c" if types is LARGE else ""
         if not is_collective:
-            functions.append(Function(f"MPI_{name}{end}", given, action, of_version))
+            functions.append(Function(f"MPI_{name}{end}", given, action, words))
             continue
         collective = name.lower()
         request, info = Parameter("MPI_Request*", "request"), Parameter("MPI_Info", "info")
-        start = Function(f"MPI_I{collective}{end}", [*given, request], action, of_version, collective, "nonblocking")
+        start = Function(f"MPI_I{collective}{end}", [*given, request], action, words, collective, "nonblocking")
         functions += [
-            Function(f"MPI_{name}{end}", given, action, of_version, collective, "blocking", start), start,
-            Function(f"MPI_{name}_init{end}", [*given, info, request], action, of_version | {"mpi4"}, collective, "persistent")]
+            Function(f"MPI_{name}{end}", given, action, words, collective, "blocking", start), start,
+            Function(f"MPI_{name}_init{end}", [*given, info, request], action, words, collective, "persistent")]
     return functions
 
 
@@ -203,12 +203,7 @@ def make_handler(function, level):
         text.append("  if (ierror) *ierror = rc;")
     text += ["}", f"LATECOMER_HANDLES({symbol}, &entry::{symbol}, &next::{symbol})"]
     next_definition = wrap(f"LATECOMER_TOGETHER {type} (*{symbol})({declared}) = nullptr;", 0)
-    return guard(declared, next_definition), guard(declared, "\n".join(text))
-
-
-def guard(declared, text):
-    """MPI_Session is a type of MPI 4."""
-    return f"#if MPI_VERSION >= 4\n{text}\n#endif" if "MPI_Session" in declared else text
+    return next_definition, "\n".join(text)
 
 
 HEAD = """\

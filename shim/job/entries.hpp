@@ -34,14 +34,12 @@ int start_mpi(int required, int* provided, AtLevel at_level, Native native) {
   return rc;
 }
 
-#if MPI_VERSION >= 4
 template <typename Native>
 int begin_session(const MPI_Session* session, Native native) {
   const int rc = native();
   if (rc == MPI_SUCCESS) start_session(*session);
   return rc;
 }
-#endif
 
 /// MPI_Query_thread tells the program the level of MPI_Init.
 template <typename Native>

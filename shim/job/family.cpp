@@ -36,8 +36,7 @@ struct Pointer {
 const Pointer pointers[] = {LATECOMER_PMPI(ROW) LATECOMER_PREDEFINED(GLOBAL)};
 const Pointer pointers_3[] = {LATECOMER_PMPI_3(ROW)};
 #if MPI_VERSION >= 4
-const Pointer pointers_4[] = {
-    LATECOMER_PMPI_4(ROW){"PMPI_Group_from_session_pset", reinterpret_cast<void**>(&PMPI_Group_from_session_pset)}};
+const Pointer pointers_4[] = {LATECOMER_PMPI_4(ROW)};
 #endif
 #undef ROW
 #undef GLOBAL
@@ -50,8 +49,11 @@ const char* take(const Pointer (&from)[N]) {
   return nullptr;
 }
 
-/// A library of MPI 3.1 under a header of MPI 4 has no functions with MPI_Count, and no sessions, which nobody calls.
+/// A library of MPI 3.1 under a header of MPI 4 has no functions with MPI_Count. A library of either version may have
+/// no sessions, which nobody calls then.
 const char* take_version() {
+  PMPI_Group_from_session_pset =
+      reinterpret_cast<decltype(PMPI_Group_from_session_pset)>(find_function("PMPI_Group_from_session_pset"));
 #if MPI_VERSION >= 4
   if (!take(pointers_4)) return nullptr;
 #define ROW(function) function = mpi_3::function;

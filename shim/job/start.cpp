@@ -246,12 +246,13 @@ bool start_late() noexcept try {
   return false;
 }
 
-#if MPI_VERSION >= 4
 void start_session(MPI_Session session) noexcept try {
   const std::lock_guard lock(start_mutex);
   if (began || ended_at_start) return;
   int rank = 0, size = 1;
-  if (PMPI_Group_from_session_pset(session, "mpi://WORLD", &job_world().group) != MPI_SUCCESS) return;
+  if (!PMPI_Group_from_session_pset ||
+      PMPI_Group_from_session_pset(session, "mpi://WORLD", &job_world().group) != MPI_SUCCESS)
+    return;
   PMPI_Group_rank(job_world().group, &rank);
   PMPI_Group_size(job_world().group, &size);
   if (!begin_observing(rank, size)) {
@@ -267,6 +268,5 @@ void start_session(MPI_Session session) noexcept try {
 } catch (const std::exception& e) {
   give_up(e.what());
 }
-#endif
 
 }  // namespace latecomer::shim

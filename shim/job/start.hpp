@@ -2,7 +2,19 @@
 // The start of the job.
 #pragma once
 
+#include "shim/mpi/api.hpp"
+
+#if MPI_VERSION < 4  // sessions are of MPI 4, and libraries of MPI 3.1 may have them: Open MPI 5 has
+struct ompi_instance_t;
+using MPI_Session = ompi_instance_t*;
+#endif
+
 namespace latecomer::shim {
+
+#if MPI_VERSION < 4
+/// nullptr: the library has no sessions.
+inline int (*PMPI_Group_from_session_pset)(MPI_Session session, const char* name, MPI_Group* group) = nullptr;
+#endif
 
 /// Called around MPI_Init: a call inside it is no sign that MPI has started unseen.
 void expect_start(bool begins);
@@ -12,8 +24,6 @@ void start_job() noexcept;
 
 /// Starts observation in a session without MPI_Init. MPI_COMM_WORLD does not exist, but its process set contains this
 /// rank.
-#if MPI_VERSION >= 4
 void start_session(MPI_Session session) noexcept;
-#endif
 
 }  // namespace latecomer::shim

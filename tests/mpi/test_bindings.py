@@ -95,3 +95,30 @@ def test_a_rule(binding):
 def test_auto(binding):
     profile = observed(binding, "auto", "--auto", ranks=3)
     assert calls(profile) == CALLS and profile["job"]["mode"] == "apply"
+
+
+def newer_program(name, *words):
+    """A program of MPI 4, which the library may not have. It natively prints "right"."""
+    done = run(*words, "-o", folder / name) if shutil.which(words[0]) else None
+    if not done or done.returncode != 0 or run(*natively(2, folder / name)).returncode != 0:
+        pytest.skip("the library lacks it")
+    return folder / name
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_newer_functions_of_fortran(large):
+    """Open MPI's mpi_f08 calls PMPI_*_init, and PMPI_*_c where it has large counts."""
+    program = newer_program(f"persistent{large}", "mpifort" + SUFFIX, *["-DLARGE"] * large, SOURCES / "mpi/persistent.F90")
+    profile = folder / f"persistent{large}.json"
+    done = run(a.cli, "run", "--output", profile, "--", *launcher, "-n", 2, program)
+    assert done.returncode == 0 and "right" in done.stdout, done.stderr
+    assert calls(json.loads(profile.read_text())) == {"allreduce": 20, **({"bcast": 20} if large else {})}
+
+
+def test_a_session_is_seen():
+    program = newer_program("session", "mpicc" + SUFFIX, SOURCES / "mpi/session.c")
+    profile = folder / "session.json"
+    done = run(a.cli, "run", "--output", profile, "--", *launcher, "-n", 2, program)
+    assert done.returncode == 0 and "right" in done.stdout and "MPI sessions: every rank observes alone" in done.stderr, done.stderr
+    assert run(a.cli, "recover", f"{profile}.parts", "-o", profile).returncode == 0
+    assert calls(json.loads(profile.read_text())) == {"allreduce": 20}
