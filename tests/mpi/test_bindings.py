@@ -61,8 +61,15 @@ def observed(binding, name, *options, ranks=2):
     profile = folder / f"{binding.replace(' ', '_')}-{name}.json"
     done = run(a.cli, "run", "--output", profile, *options, "--", *launcher, "-n", ranks, *program(binding))
     assert (done.returncode, done.stdout.split()) == (0, ["right"]), done.stderr
-    assert "warning" not in done.stderr
+    assert all(KEPT_NATIVE in line for line in done.stderr.splitlines() if "warning" in line), done.stderr
     return json.loads(profile.read_text())
+
+
+KEPT_NATIVE = "algorithms are not tried beside threads inside Open MPI 6"  # mpi4py asks for all levels of threads
+
+
+def kept_native(profile):
+    return any(KEPT_NATIVE in warning for warning in profile["warnings"])
 
 
 def calls(profile):
@@ -88,13 +95,14 @@ def test_a_rule(binding):
     policy = {"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}
     profile = observed(binding, "ring", "--policy", json.dumps(policy), ranks=3)
     ran = {name: sum(site["dispatch"].get(name, {"calls": 0})["calls"] for site in profile["sites"]) for name in ("ring", "native")}
-    assert calls(profile) == CALLS and ran["ring"] >= 290, ran
+    assert calls(profile) == CALLS
+    assert ran["ring"] == 0 if kept_native(profile) else ran["ring"] >= 290, ran
 
 
 @BINDINGS
 def test_auto(binding):
     profile = observed(binding, "auto", "--auto", ranks=3)
-    assert calls(profile) == CALLS and profile["job"]["mode"] == "apply"
+    assert calls(profile) == CALLS and (profile["job"]["mode"] == "apply" or kept_native(profile))
 
 
 def newer_program(name, *words):
