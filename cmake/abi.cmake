@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # MPI's standard ABI, for the family abi, with a header of our own: no library that has it needs to be installed. Programs
-# of the tests are linked with a library of the same name whose functions do nothing. They run where a library of MPI is.
+# of the tests are linked with a library of the same name whose functions end the program. They run where a library of MPI is.
 option(LATECOMER_ABI "Build the family abi" ON)
 if(NOT LATECOMER_ABI)
   return()

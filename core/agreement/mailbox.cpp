@@ -66,7 +66,7 @@ bool Mailbox::send_piece(Rank to, Peer& peer, std::size_t bytes, Wire& wire) {
   if (peer.begin < peer.out.size()) return true;
   peer.out.clear();
   peer.begin = 0;
-  give_back(peer.out, peer.expected);
+  give_back(peer.out, peer.expected_out);
   return true;
 }
 
@@ -88,6 +88,7 @@ bool Mailbox::drop_message(Peer& peer) {
   std::memcpy(&length, peer.in.data(), sizeof length);
   peer.dropped = sizeof length + length - peer.in.size();
   peer.in.clear();
+  give_back(peer.in, peer.expected_in);
   return true;
 }
 
@@ -130,16 +131,17 @@ void Mailbox::take_piece(Rank from, std::span<const char> piece, Reader& reader)
   }
   if (!joins) return;
   peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(read));
-  if (peer.in.empty()) give_back(peer.in, peer.expected);
+  if (peer.in.empty()) give_back(peer.in, peer.expected_in);
 }
 
-void Mailbox::expect_peer(Rank peer, std::size_t bytes) {
+void Mailbox::expect_peer(Rank peer, std::size_t from, std::size_t to) {
   // A message, its length, its kind, and the rest of the piece that it ends in.
-  const std::size_t room = bytes + sizeof(Length) + 1 + kPiece;
+  constexpr std::size_t kBeside = sizeof(Length) + 1 + kPiece;
   Peer& it = peers_[peer];
-  it.in.reserve(room);
-  it.out.reserve(room);
-  it.expected = room;
+  it.in.reserve(from + kBeside);
+  it.expected_in = std::max(it.expected_in, from + kBeside);
+  it.out.reserve(to + kBeside);
+  it.expected_out = std::max(it.expected_out, to + kBeside);
 }
 
 std::size_t Mailbox::waiting_bytes(Rank to) const {

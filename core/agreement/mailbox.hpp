@@ -45,7 +45,7 @@ class Mailbox {
 
   /// Allocates memory for messages of up to that many bytes from and to this peer, so that they need no allocation
   /// later.
-  void expect_peer(Rank peer, std::size_t bytes = kPiece);
+  void expect_peer(Rank peer, std::size_t from = kPiece, std::size_t to = kPiece);
   /// From now on, a message from a peer for which there is no memory is lost, and the messages behind it arrive. Else
   /// they would wait for the memory.
   void drop_messages_that_do_not_fit() { drops_messages_ = true; }
@@ -73,7 +73,8 @@ class Mailbox {
     std::uint32_t sent = 0, arrived = 0;  ///< pieces sent to this peer, and pieces that it has acknowledged
     std::uint32_t taken = 0, told = 0;    ///< pieces taken from this peer, and pieces acknowledged to it
     std::uint64_t dropped = 0;            ///< bytes of a lost message that are still to come
-    std::size_t expected = 0;             ///< bytes that `out` and `in` keep memory for
+    std::size_t expected_in = 0;          ///< bytes that `in` keeps memory for
+    std::size_t expected_out = 0;         ///< the same of `out`
   };
   static bool drop_message(Peer& peer);
   bool send_piece(Rank to, Peer& peer, std::size_t bytes, Wire& wire);

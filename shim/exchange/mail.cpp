@@ -90,9 +90,9 @@ Office& office() {
 void greet_neighbours() { Office::greet_neighbours(); }
 void expect_mail_at_end() { office().expect_ends(); }
 
-void expect_mail(Rank world, std::size_t bytes) {
+void expect_mail(Rank world, std::size_t from, std::size_t to) {
   const MailLock lock;
-  office().box.expect_peer(world, bytes);
+  office().box.expect_peer(world, from, to);
 }
 
 void drop_mail_that_does_not_fit() {

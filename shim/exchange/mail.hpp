@@ -42,7 +42,7 @@ void greet_neighbours();
 /// At the start: takes memory for the messages of the end of the job, at which there may be none.
 void expect_mail_at_end();
 /// The same for messages of up to that many bytes from and to a rank. Throws std::bad_alloc.
-void expect_mail(Rank world, std::size_t bytes);
+void expect_mail(Rank world, std::size_t from, std::size_t to);
 /// At the end: messages of trees for which there is no memory are lost. Else the parts of the profile, which are behind
 /// them, would wait for ever.
 void drop_mail_that_does_not_fit();

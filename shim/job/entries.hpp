@@ -41,6 +41,12 @@ int begin_session(const MPI_Session* session, Native native) {
   return rc;
 }
 
+template <typename Native>
+int finish_session(Native native) {
+  end_session();
+  return native();
+}
+
 /// MPI_Query_thread tells the program the level of MPI_Init.
 template <typename Native>
 int tell_level(int* provided, Native native) {

@@ -176,7 +176,7 @@ bool make_part(const Part& all, Offer& offer) {
   const Outcome made = attempt([&] {
     if (all) all->serialize(part_bytes());
     else JobLock()->mine.serialize(part_bytes());
-    expect_mail(job_world().place.parent, kPartBytes);
+    expect_mail(job_world().place.parent, 0, kPartBytes);
   });
   if (!made) warn("the profile lacks this rank%s: %s", all ? " and those below it" : "", made.why);
   offer = {made ? static_cast<long long>(part_bytes().size()) : 0, all.has_value()};
@@ -223,15 +223,15 @@ std::optional<bool> receive_part(Part& all) {
   // Merging takes less than twice the part. A part that is merged in half is wrong, so test this first.
   Outcome done = attempt([&] {
     part_bytes().resize(size);
-    expect_mail(rank, kPartBytes);
+    expect_mail(rank, kPartBytes, 0);
     need_memory(4 * size);
   });
   if (!send_value(rank, Mail::answer, done ? 1LL : 0LL)) return {};
-  if (done && !wait_until([&] { return heard.come == size; })) return {};
-  ++taken.messages;
-  taken.bytes += static_cast<long long>(size);
   bool good = false, merging = false;
-  if (done)
+  if (done) {
+    if (!wait_until([&] { return heard.come == size; })) return {};
+    ++taken.messages;
+    taken.bytes += static_cast<long long>(size);
     done = attempt([&] {
       profiles::Merged several;
       profiles::Contribution one;
@@ -244,7 +244,9 @@ std::optional<bool> receive_part(Part& all) {
       if (offer.merged != 0) all->merge(std::move(several));
       else all->add(one);
     });
+  }
   if (done) return good;
+  std::string().swap(part_bytes());
   warn("no part of rank %d%s: %s", rank, merging ? ", or of those before" : "", done.why);
   // A part that is merged in half is wrong.
   if (merging) {

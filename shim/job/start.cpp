@@ -50,10 +50,12 @@ namespace {
 std::mutex start_mutex;
 std::atomic<bool> mpi_starts{false};  // within MPI_Init: a tool behind this one may call collectives there
 bool began = false, ended_at_start = false;
+int open_sessions = 0;
 
 /// Warns if the launcher of another MPI library started this process as one of several.
 void note_other_launcher(int size) {
   const profiles::Launcher* own = profiles::launcher_of(beneath().mpi);
+  if (!own) return;
   for (const profiles::Launcher& other : profiles::kLaunchers) {
     if (&other == own || other.mpi.empty()) continue;
     const char *of = std::getenv(other.size), *which = std::getenv(other.rank);
@@ -248,6 +250,7 @@ bool start_late() noexcept try {
 
 void start_session(MPI_Session session) noexcept try {
   const std::lock_guard lock(start_mutex);
+  ++open_sessions;
   if (began || ended_at_start) return;
   int rank = 0, size = 1;
   if (!PMPI_Group_from_session_pset ||
@@ -267,6 +270,16 @@ void start_session(MPI_Session session) noexcept try {
   active.store(true, std::memory_order_release);
 } catch (const std::exception& e) {
   give_up(e.what());
+}
+
+void end_session() noexcept {
+  const std::lock_guard lock(start_mutex);
+  int initialized = 0;
+  PMPI_Initialized(&initialized);
+  if (--open_sessions > 0 || initialized) return;
+  ended_at_start = true;
+  timing.store(false);
+  end_observation();
 }
 
 }  // namespace latecomer::shim

@@ -25,5 +25,8 @@ void start_job() noexcept;
 /// Starts observation in a session without MPI_Init. MPI_COMM_WORLD does not exist, but its process set contains this
 /// rank.
 void start_session(MPI_Session session) noexcept;
+/// Called before a session ends. Observation ends with the last session without MPI_Init: the library may forget its
+/// keys of attributes then, and give them to the program in its next session.
+void end_session() noexcept;
 
 }  // namespace latecomer::shim

@@ -75,6 +75,8 @@ __attribute__((destructor)) void on_exit() {
 
 }  // namespace
 
+void end_observation() noexcept { on_end(MPI_COMM_NULL, MPI_KEYVAL_INVALID, nullptr, nullptr); }
+
 void set_end() {
   static int keyval = MPI_KEYVAL_INVALID;
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_end, &keyval, nullptr);

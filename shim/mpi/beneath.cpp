@@ -4,7 +4,10 @@
 
 #ifdef LATECOMER_ABI
 
+#include <cstdlib>
+#include <cstring>
 #include <initializer_list>
+#include <utility>
 
 #include "profiles/base/mpi_version.hpp"
 
@@ -15,8 +18,11 @@ bool find_beneath() {
   int length = 0;
   PMPI_Get_library_version(text, &length);
   const auto* family = profiles::family_of(text);
-  for (const Beneath* row : {&kMpich5, &kOpenMpi})
-    if (family && family->name == row->mpi) row_beneath = row;
+  // The first versions with the ABI of the standard. Those before had drafts of it.
+  for (const auto& [row, first] : {std::pair(&kMpich5, 5), std::pair(&kOpenMpi, 6)}) {
+    const char* const number = std::strpbrk(text, "0123456789");
+    if (family && family->name == row->mpi && number && std::atoi(number) >= first) row_beneath = row;
+  }
   return row_beneath != nullptr;
 }
 

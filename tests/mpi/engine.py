@@ -102,7 +102,7 @@ for mode in ("", "forgetful", "breaking"):
     check(done.returncode == 0 and done.stdout == "right\n", f"edge {mode} without an engine: {done.returncode} {done.stdout} {done.stderr[-300:]}")
 
 # Predictions for a call that no process makes leave no message behind: UCX would write a line to the program's output.
-# Without Edges::close() about every third of these runs fails.
+# Without Edges::stop_sending() about every third of these runs fails.
 for attempt in range(12):
     done, profile = job(f"edgeunused{attempt}", edges, 3, a.bin + "/edge", 100, "unused")
     check(done.returncode == 0 and done.stdout == "right\n", f"edge unused, run {attempt}: {done.returncode} {done.stdout} {done.stderr[-300:]}")
