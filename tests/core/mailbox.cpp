@@ -33,6 +33,9 @@ std::size_t largest_allocation = SIZE_MAX;
   if (!out) throw std::bad_alloc();
   return out;
 }
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return bytes > largest_allocation ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 

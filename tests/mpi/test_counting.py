@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from common import a, folder, open_mpi, run
+from common import a, folder, open_mpi, run, sanitized
 
 bin = pathlib.Path(a.bin)
 policies = {
@@ -108,6 +108,7 @@ def test_an_error_handler_throws(policy):
     is_right(policy, "counting", "handler_throws", ranks=2)
 
 
+@pytest.mark.skipif(bool(sanitized), reason="a sanitizer has its own operator new")
 @pytest.mark.parametrize("at", [0, 1, 3])
 def test_a_rank_without_memory_does_as_the_others_or_ends_the_job(at):
     done, _ = under("ring", 2, "counting_memory", "memory", at)
