@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <new>
 
@@ -15,7 +16,8 @@
 namespace {
 
 enum Kind { kNone, kMpi, kMemory };
-int kind = kNone, position = 0, fired = 0;
+// The background engine's thread calls MPI, too.
+std::atomic<int> kind = kNone, position = 0, fired = 0;
 
 bool fails(Kind of) {
   if (kind != of || position-- > 0) return false;
@@ -32,7 +34,7 @@ bool of_schedule(int tag) {
 }
 
 template <typename Function>
-Function* next(Function*& known, const char* name) {
+Function* next(std::atomic<Function*>& known, const char* name) {
   if (!known) known = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
   return known;
 }
@@ -62,7 +64,7 @@ EXPORTED int inject_disarm() {
 #define TEXT(name) #name
 #define INJECT(name, parameters, arguments, eligible)     \
   EXPORTED int name parameters {                          \
-    static decltype(&name) known;                         \
+    static std::atomic<decltype(&name)> known;            \
     if ((eligible) && fails(kMpi)) return MPI_ERR_INTERN; \
     return next(known, TEXT(name)) arguments;             \
   }
