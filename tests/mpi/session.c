@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two sessions one after the other, without MPI_Init, with 20 allreduces each. The program has an attribute of its own in
- * the second one, and errors end it. Prints "right". */
+/* Two sessions one after the other, without MPI_Init, with 20 allreduces each. The program has an attribute of its own
+ * in the second one, and errors end it. Prints "right". */
 #include <mpi.h>
 #include <stdio.h>
 
