@@ -135,8 +135,8 @@ void Mailbox::take_piece(Rank from, std::span<const char> piece, Reader& reader)
 }
 
 void Mailbox::expect_peer(Rank peer, std::size_t from, std::size_t to) {
-  // A message, its length, its kind, and the rest of the piece that it ends in.
-  constexpr std::size_t kBeside = sizeof(Length) + 1 + kPiece;
+  // The length of a message, its kind, and the rest of the piece that it ends in; and a small message.
+  constexpr std::size_t kBeside = sizeof(Length) + 1 + 2 * kPiece;
   Peer& it = peers_[peer];
   it.in.reserve(from + kBeside);
   it.expected_in = std::max(it.expected_in, from + kBeside);

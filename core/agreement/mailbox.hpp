@@ -43,9 +43,9 @@ class Mailbox {
     virtual void read_message(Rank from, std::span<const char> message) noexcept = 0;
   };
 
-  /// Allocates memory for messages of up to that many bytes from and to this peer, so that they need no allocation
-  /// later.
-  void expect_peer(Rank peer, std::size_t from = kPiece, std::size_t to = kPiece);
+  /// Allocates memory for messages from and to this peer, so that they need no allocation later: small ones, and ones
+  /// of up to that many bytes.
+  void expect_peer(Rank peer, std::size_t from = 0, std::size_t to = 0);
   /// From now on, a message from a peer for which there is no memory is lost, and the messages behind it arrive. Else
   /// they would wait for the memory.
   void drop_messages_that_do_not_fit() { drops_messages_ = true; }
@@ -55,7 +55,7 @@ class Mailbox {
   /// Sends the pieces that the windows allow.
   void send_pieces(Wire& wire);
   /// Takes a piece that has arrived, and reads the messages that are complete. Damaged pieces are dropped. If it throws
-  /// std::bad_alloc, nothing has changed, so the caller keeps the piece and takes it again later.
+  /// std::bad_alloc, the piece is not taken, so the caller keeps it and takes it again later.
   void take_piece(Rank from, std::span<const char> piece, Reader& reader);
 
   /// Bytes to this peer that wait in the mailbox.

@@ -214,7 +214,7 @@ void make_branch(CommState& state) {
   const MailLock lock;
   Branches& b = branches();
   const auto made = [&] {
-    const auto expect = [&](Rank r) { expect_mail(state.world[static_cast<std::size_t>(r)], 0, 0); };
+    const auto expect = [&](Rank r) { expect_mail(state.world[static_cast<std::size_t>(r)]); };
     if (state.tree.place.parent >= 0) expect(state.tree.place.parent);
     std::ranges::for_each(state.tree.place.children, expect);
     state.tree.branch = b.all.insert_or_assign(state.identity, std::make_unique<Branch>(state)).first->second.get();

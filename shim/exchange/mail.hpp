@@ -41,8 +41,8 @@ void put_mail(Rank world, Mail kind, std::span<const char> head, std::span<const
 void greet_neighbours();
 /// At the start: takes memory for the messages of the end of the job, at which there may be none.
 void expect_mail_at_end();
-/// The same for messages of up to that many bytes from and to a rank. Throws std::bad_alloc.
-void expect_mail(Rank world, std::size_t from, std::size_t to);
+/// The same for messages from and to a rank, small ones and ones of up to that many bytes. Throws std::bad_alloc.
+void expect_mail(Rank world, std::size_t from = 0, std::size_t to = 0);
 /// At the end: messages of trees for which there is no memory are lost. Else the parts of the profile, which are behind
 /// them, would wait for ever.
 void drop_mail_that_does_not_fit();

@@ -223,7 +223,7 @@ std::optional<bool> receive_part(Part& all) {
   // Merging takes less than twice the part. A part that is merged in half is wrong, so test this first.
   Outcome done = attempt([&] {
     part_bytes().resize(size);
-    expect_mail(rank, kPartBytes, 0);
+    expect_mail(rank, kPartBytes);
     need_memory(4 * size);
   });
   if (!send_value(rank, Mail::answer, done ? 1LL : 0LL)) return {};
