@@ -45,6 +45,7 @@ Sequence::Before Sequence::at_boundary(Before out, bool plans, bool identified) 
     }
   }
   out.ends_epoch = true;
+  ++epochs_;
   out.announce = plans && !outstanding_;
   if (out.announce) {
     outstanding_ = true;

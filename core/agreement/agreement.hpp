@@ -151,6 +151,8 @@ class Sequence {
   void pass_calls(std::uint64_t calls) { n_ += calls; }
 
   std::uint64_t next_number() const { return n_; }
+  /// The number of epochs that have ended.
+  std::uint64_t epochs_ended() const { return epochs_; }
   /// Whether an announcement is outstanding: sent by the leader, and not yet in force.
   bool awaits_announcement() const { return outstanding_; }
   std::uint64_t next_boundary() const { return boundary_; }
@@ -161,7 +163,8 @@ class Sequence {
 
   Before at_boundary(Before out, bool plans, bool identified);
   std::uint64_t n_ = 0, boundary_ = kFirstBoundary;
-  std::uint64_t began_ = 0;  ///< number of the first call of this epoch
+  std::uint64_t began_ = 0;   ///< number of the first call of this epoch
+  std::uint64_t epochs_ = 0;  ///< that have ended
   bool only_rooted_ = true, outstanding_ = false, waits_ = false, brief_ = false;
   bool met_ = false;  ///< all ranks have the outstanding announcement
   Open open_ = Open::nothing;

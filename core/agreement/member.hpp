@@ -60,8 +60,10 @@ class AgreementMember {
   const PlanEntry* find_entry(std::uint64_t n, std::uint64_t signature) { return plan_.at(n, signature); }
   const PlanInForce& in_force() const { return plan_; }
   const Plan& plan() const { return plan_.plan(); }
-  /// The epoch is idle on all members: nothing is logged, and no plan is in force.
+  /// The epoch is idle: nothing is logged, and no plan is in force. Where announcements come, on all members.
   bool rests() const { return resting_; }
+  /// In mode observe, where no announcement comes: whether this rank logs the epoch that begins.
+  void begin_alone(bool logged) { resting_ = !logged; }
   const Sequence& sequence() const { return sequence_; }
   void begin_early() { sequence_.begin_early(); }
   void pass_calls(std::uint64_t calls) { sequence_.pass_calls(calls); }

@@ -49,6 +49,10 @@ void set_record(Policy& policy, const KeyRow&, const JsonValue& value) {
   policy.record_sample = value.text == "sample";
 }
 
+void set_budget(Policy& policy, const KeyRow&, const JsonValue& value) {
+  policy.budget = value.type == JsonValue::Type::null ? std::nullopt : std::optional(value.number);
+}
+
 template <double Promised::*kMember>
 void set_promised(Policy& policy, const KeyRow&, const JsonValue& value) {
   policy.promised.*kMember = value.number;
@@ -138,6 +142,11 @@ constexpr KeyRow kPolicyKeys[] = {
      "process then keeps the arrivals of 65,536 calls."},
     {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600, "5", store_value<&Policy::roll_call_timeout_s>,
      "The time in seconds that ranks wait at the start of the job for each other to report."},
+    {"budget", KeyType::share, "", 0.0001, 1, "0.01", set_budget,
+     "In mode `observe`: the share of the run that latecomer may take from each rank, beyond the bare count of calls. "
+     "Where logging every call would exceed it, some epochs of each communicator are logged and stand for the others. "
+     "Calls and bytes stay exact; times and waits are estimates, with their sampling errors. `null`: every call is "
+     "logged."},
     {"rest", KeyType::boolean, "", 0, 0, "true", store_value<&Policy::rest>,
      "With `auto`, or with rules that need a plan: observes few calls (32 of 4,096) while arrivals are balanced and "
      "no collective is replaced. The other calls are counted with their bytes, without times and patterns."},

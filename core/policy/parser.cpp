@@ -82,6 +82,9 @@ class Parser {
       case KeyType::number:
         return require((v.type == Type::integer || v.type == Type::number) && in_limits, v, path,
                        "a number" + limits(row));
+      case KeyType::share:
+        return v.type == Type::null || require((v.type == Type::integer || v.type == Type::number) && in_limits, v,
+                                               path, "null or a number" + limits(row));
       case KeyType::size:
         return size(v, path) >= 0;
       case KeyType::text:

@@ -38,6 +38,8 @@ Json type_of(std::span<const KeyRow> table, const KeyRow& row) {
     }
     case KeyType::number:
       return bounded("number", row);
+    case KeyType::share:
+      return {{"anyOf", Json::array({bounded("number", row), Json{{"type", "null"}}})}};
     case KeyType::text:
     case KeyType::file_name:
       if (row.fallback == kNoText) return {{"type", "string"}};

@@ -24,6 +24,7 @@ struct ProfileJob {
   double covered = 0;  ///< the time of all ranks that the snapshots cover; 0: the whole run
   std::size_t hosts = 0;
   double wall = 0;
+  Share cost;                                         ///< share of the ranks' time that latecomer took
   std::optional<std::pair<double, double>> promised;  ///< the gain that the policy promises: shares of the run time
   /// How the job used the results of an earlier run; the file is "" if the policy names none.
   struct EarlierRun {
@@ -87,6 +88,8 @@ struct Site : CallFigures {
   std::vector<NamedFrame> frames;  ///< innermost first; at least one
   Baseline baseline;
   double rank_calls = 0, rested = 0, divergent = 0;
+  double logged = 0;        ///< calls that were logged; fewer than `patterns`: these stand for the others
+  double waited_error = 0;  ///< standard error of `waited` then, ns
   std::int64_t least_bytes = 0, most_bytes = 0;  ///< if `bytes` are known
   HistogramFigures elapsed, first_to_last, after_last_histogram;
   std::vector<Dispatch> dispatch;

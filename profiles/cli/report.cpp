@@ -152,6 +152,9 @@ void print_site(const Site& site) {
         "    %.0f of the calls are in idle epochs, which are not logged: arrivals were balanced and native ran "
         "(policy key `rest`)\n",
         site.rested);
+  if (site.logged < site.patterns)
+    std::printf("    %.0f of %.0f calls were logged and stand for the others: waiting %s +- %s\n", site.logged,
+                site.calls, human_time(site.waited).c_str(), human_time(site.waited_error).c_str());
   if (site.patterns == 0) {
     std::printf("    no call has records of all ranks; %.0f calls by single ranks\n", site.rank_calls);
     return;
@@ -205,6 +208,22 @@ void print_tsv(const Profile& profile) {
                 s.place().c_str(), s.waited, tsv_share(Share::of(s.waited, profile.job.rank_time())).c_str());
 }
 
+/// What latecomer took, and how many of the calls it logged.
+std::string cost_text(const Profile& profile) {
+  double patterns = 0, logged = 0;
+  for (const Site& s : profile.sites) {
+    patterns += s.patterns;
+    logged += s.logged;
+  }
+  std::string out;
+  if (profile.job.cost.known())
+    out = "Latecomer took " + percent(profile.job.cost.value(), 1, "0%") + " of the ranks' time";
+  if (logged < patterns)
+    out += (out.empty() ? "Latecomer" : ", and") + (" logged " + percent(logged, patterns, "0%")) +
+           " of the calls, which stand for the others (policy key `budget`)";
+  return out.empty() ? out : out + ".";
+}
+
 /// The verdict, the job and its set-up.
 void print_head(const Profile& profile, bool all) {
   const std::vector<std::string> sentences = verdict(profile);
@@ -213,6 +232,7 @@ void print_head(const Profile& profile, bool all) {
   std::printf("%s%s\n%d ranks on %zu host%s, %.1f s, %s, mode %s\n", sentences.empty() ? "" : "\n",
               (all ? job.command_line : cut(job.command_line, kLineWidth)).c_str(), job.ranks, job.hosts,
               job.hosts == 1 ? "" : "s", job.wall / 1e9, job.mpi_library.c_str(), job.mode.c_str());
+  if (const std::string cost = cost_text(profile); !cost.empty()) print_paragraph(cost);
   if (job.unfinished > 0)
     print_paragraph("The job had not ended: the snapshots end after " + reach_text(job) +
                     ", and counts and sums are at least those shown.");

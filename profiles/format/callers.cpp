@@ -93,8 +93,11 @@ Json callers_json(std::vector<Caller> callers, int per_row) {
   });
   Json out = Json::array();
   for (const Caller& caller : callers) {
-    Json one = {
-        {"frames", Json::array()}, {"calls", caller.calls}, {"patterns", caller.pattern ? caller.pattern->calls : 0}};
+    Json one = {{"frames", Json::array()},
+                {"calls", caller.calls},
+                {"patterns", !caller.pattern               ? 0
+                             : caller.pattern->estimated() ? caller.calls
+                                                           : caller.pattern->calls}};
     if (caller.frames)
       for (const Frame* f : *caller.frames) one["frames"].push_back(frame_json(*f));
     const LocalSite& own = caller.own;

@@ -206,10 +206,11 @@ class ProfileWriter {
       process["host_cores"] = p.process.host_cores;
       if (!p.process.core_list.empty()) process["core_list"] = p.process.core_list;
       process["waiting"] = p.process.courteous ? "courteous" : "spin";
+      process["cost_ns"] = p.process.cost.sum();
       add_peers(process, p.process.peers, 1);
       put(std::string(i ? "," : "") + "\n" + json_text(process));
     }
-    put("],\n\"rank_sums\": [");
+    put("],\n\"cost\": " + json_text(cost_json()) + ",\n\"rank_sums\": [");
     write_sums();
     put("],\n\"sites\": [");
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -437,8 +438,9 @@ class ProfileWriter {
         if (const auto found = frames_.find({site.site, hash}); hash != 0 && found != frames_.end())
           part.frames = &found->second;
         if (const auto found = before_.find(key); found != before_.end()) part.before = found->second;
-        part.calls = part.pattern ? part.pattern->calls : 0;
-        if (!divergent.count(site)) part.calls = std::max(part.calls, part.own.calls_inside(site.comm_size));
+        const std::uint64_t inside = divergent.count(site) ? 0 : part.own.calls_inside(site.comm_size);
+        if (part.pattern) part.calls = inside > 0 ? part.pattern->logged : part.pattern->calls;
+        part.calls = std::max(part.calls, inside);
         part.calls += part.own.calls_outside(site.comm_size);
         if (part.calls > 0) callers.push_back(std::move(part));
       }
@@ -472,7 +474,8 @@ class ProfileWriter {
       // The ranks' own counts include calls without records of all ranks. They are valid only if all ranks call from
       // one site.
       const std::uint64_t counted = divergent.count({key.op, key.comm_size}) ? 0 : own.calls_inside(key.comm_size);
-      const std::uint64_t seen = pattern ? pattern->calls : 0, calls = std::max(seen, counted);
+      const std::uint64_t seen = !pattern ? 0 : counted > 0 ? pattern->logged : pattern->calls;
+      const std::uint64_t calls = std::max(seen, counted);
       rows.push_back(
           {key, &own, pattern, calls + own.calls_outside(key.comm_size), std::min(own.rested / size, calls - seen)});
     }
@@ -518,8 +521,12 @@ class ProfileWriter {
     head["comm_size"] = row.key.comm_size;
     head["calls"] = row.calls;
     head["rank_calls"] = own.calls;
-    head["patterns"] = row.pattern ? row.pattern->calls : 0;
+    head["patterns"] = !row.pattern ? 0 : row.pattern->estimated() ? row.calls : row.pattern->calls;
     head["rested"] = row.rested;
+    if (row.pattern && row.pattern->estimated()) {
+      head["logged"] = row.pattern->logged;
+      head["waited_error_ns"] = row.pattern->waits.error();
+    }
     if (own.sized > 0)
       head["bytes"] = {
           {"min", own.bytes_min}, {"mean", own.bytes_sum / static_cast<double>(own.sized)}, {"max", own.bytes_max}};
@@ -575,7 +582,8 @@ class ProfileWriter {
     const auto decided = decisions_.find(row.key.id());
     for (const auto& [algorithm, d] : p.dispatch) {
       const std::string name = algorithm_name(algorithm);
-      Json& out = dispatch[name] = {{"calls", d.calls + (algorithm == 0 ? row.rested : 0)},
+      const std::uint64_t served = p.estimated() && p.dispatch.size() == 1 ? row.calls : d.calls;
+      Json& out = dispatch[name] = {{"calls", served + (algorithm == 0 ? row.rested : 0)},
                                     {"mean_elapsed_ns", d.elapsed_sum / static_cast<double>(d.calls)},
                                     {"mean_after_last_ns", d.after_last_sum / static_cast<double>(d.calls)},
                                     {"predicted_ns", nullptr},
@@ -621,6 +629,22 @@ class ProfileWriter {
     double sum = 0;
     for (const auto& [rank, end] : all_.reach->covered) sum += end;
     return {{"first_end_s", all_.reach->first_end}, {"last_end_s", all_.reach->last_end}, {"rank_time_s", sum}};
+  }
+
+  /// What latecomer took, by cause, and its share of the ranks' time.
+  Json cost_json() const {
+    Json out = Json::object();
+    double all = 0, time = 0;
+    for (std::size_t i = 0; i < kCosts; ++i) {
+      double sum = 0;
+      for (const Member& p : all_.members) sum += static_cast<double>(p.process.cost.of[i]);
+      out[std::string(kCostNames[i]) + "_ns"] = sum;
+      all += sum;
+    }
+    for (const Member& p : all_.members) time += static_cast<double>(p.process.usage.wall);
+    if (time == 0) return nullptr;
+    out["share"] = all / time;
+    return out;
   }
 
   static Json history_json(const HistoryUse& use) {

@@ -331,6 +331,8 @@ analysis::ProfileJob job_of(const Json& profile) {
     out.history.calls = history["calls"].get<double>();
     if (history["why_not"].is_string()) out.history.why_not = history["why_not"].get<std::string>();
   }
+  if (const Json cost = profile.value("cost", Json(nullptr)); !cost.is_null())
+    out.cost = Share::of(cost["share"].get<double>(), 1);
   if (const Json first = job.value("first_call", Json(nullptr)); !first.is_null() && !first["rank"].is_null())
     out.first_call = {first["waited_ns"].get<double>(), first["awaited_ns"].get<double>(), first["rank"].get<long>()};
   return out;
@@ -409,6 +411,8 @@ Site site_of(const Json& json) {
   for (const Json& frame : json["frames"]) site.frames.push_back(frame_of(frame));
   site.rank_calls = json["rank_calls"].get<double>();
   site.rested = number_in(json, "rested");
+  site.logged = json.contains("logged") ? number_in(json, "logged") : site.patterns;
+  site.waited_error = number_in(json, "waited_error_ns");
   site.divergent = json["divergent_calls"].get<double>();
   if (const Json& bytes = json["bytes"]; !bytes.is_null()) {
     site.bytes = bytes["mean"].get<double>();

@@ -37,6 +37,8 @@ class CallSample {
 
   /// Whether the sample holds the call of this number: its stretch has a number that the stride divides.
   bool keeps(std::uint64_t number) const { return (number & mask_) < stretch_; }
+  /// The first number from this one on that it keeps.
+  std::uint64_t next_kept(std::uint64_t number) const { return keeps(number) ? number : (number | mask_) + 1; }
   /// Adds a call that it keeps. Allocates nothing: if the memory is full, every second stretch goes.
   void add(const SampledCall& call) {
     while (calls_.size() == calls_.capacity()) {

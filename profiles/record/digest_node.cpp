@@ -173,34 +173,48 @@ bool needs_arrivals(core::Collective op) { return waiting_in(op) == WaitRule::fo
 
 }  // namespace
 
+/// In messages, StandsFor::time is a multiple of 1 / kTimeUnit.
+constexpr double kTimeUnit = 1024;
+
 enum class PartKind : std::uint8_t { records, digests, facts, sums };
 
 /// The head of a part of a message. The entries follow it.
 struct DigestNode::PartHead {
   PartKind kind;
-  std::uint64_t first, count;       ///< number of the first call; number of calls
-  Nanoseconds uncertainty, waited;  ///< of records and digests: the maximum over the ranks; the sum over them
+  std::uint64_t first, count;    ///< number of the first call; number of calls
+  Note note;                     ///< of records and digests; of facts the price
+  double time = 1;               ///< of facts: StandsFor::time
+  std::uint32_t stands_for = 1;  ///< of facts: StandsFor::epochs
 
   void pack(Packer& out) const {
     out.number(static_cast<std::uint64_t>(kind));
     out.number(first);
     out.number(count);
-    if (!of_log()) return;
-    out.difference(uncertainty, 0);
-    out.difference(waited, 0);
+    if (kind == PartKind::sums) return;
+    out.difference(note.price, 0);
+    if (kind == PartKind::facts) {
+      out.number(static_cast<std::uint64_t>(time * kTimeUnit));
+      out.number(stands_for);
+      return;
+    }
+    out.difference(note.uncertainty, 0);
+    out.difference(note.waited, 0);
   }
   static PartHead unpack(Unpacker& in) {
-    PartHead head{static_cast<PartKind>(in.number()), in.number(), in.number(), 0, 0};
+    PartHead head{static_cast<PartKind>(in.number()), in.number(), in.number(), {}, 1, 1};
     // An entry takes a byte or more.
     in.good = in.good && head.kind <= PartKind::sums && head.count <= in.left().size();
-    if (!head.of_log()) return head;
-    head.uncertainty = in.difference(0);
-    head.waited = in.difference(0);
+    if (head.kind == PartKind::sums) return head;
+    head.note.price = in.difference(0);
+    if (head.kind == PartKind::facts) {
+      head.time = static_cast<double>(in.number()) / kTimeUnit;
+      head.stands_for = static_cast<std::uint32_t>(in.number());
+      return head;
+    }
+    head.note.uncertainty = in.difference(0);
+    head.note.waited = in.difference(0);
     return head;
   }
-
- private:
-  bool of_log() const { return kind == PartKind::records || kind == PartKind::digests; }
 };
 
 DigestNode::DigestNode(std::uint64_t identity, Rank rank, int size, core::TreePlace place, bool with_exits)
@@ -240,6 +254,7 @@ DigestNode::Epoch* DigestNode::find(std::uint64_t first, bool create) {
     spare_.pop_back();
   }
   epoch.begin(first, children_ended_ ? 0 : place_.children.size());
+  epoch.left_out = std::ranges::any_of(logged_by_, [&](std::uint64_t behind) { return behind > first + 1; });
   return &*epochs_.insert(at, std::move(epoch));
 }
 
@@ -247,7 +262,11 @@ void DigestNode::Epoch::begin(std::uint64_t at, std::size_t children) {
   first = at;
   stage = Stage::ahead;
   logs_awaited = sums_awaited = children;
-  uncertainty = waited = 0;
+  left_out = false;
+  index = 0;
+  time = 1;
+  stands_for = 1;
+  note = {};
   records.clear();
   digests.clear();
   facts.clear();
@@ -283,12 +302,12 @@ void DigestNode::merge_records(Epoch& epoch, std::span<const CallRecord> records
   add_block(epoch, records, rank);
 }
 
-void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> records, Nanoseconds uncertainty,
-                           Nanoseconds waited, Host& host) {
+void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> records, const Note& note, Host& host) {
   if (given_up_) return;
   if (records.empty()) return flush_parts(host);
   // Epochs end in their order. So drop logs of children for earlier epochs that this rank has not ended.
-  drop_epochs_ahead(std::max(first, facts_until_));
+  own_until_ = std::max(first, facts_until_);
+  if (!rests_) drop_epochs_ahead();
   if (first < facts_until_) return flush_parts(host);  // too late
   try {
     reserve(records.size());
@@ -300,8 +319,7 @@ void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> reco
     epoch->stage = Stage::logged;
     if (lost_from_ <= first && first < lost_until_) epoch->await_nothing();
     if (lost_until_ <= first) lost_from_ = UINT64_MAX;
-    epoch->uncertainty = std::max(epoch->uncertainty, uncertainty);
-    epoch->waited += waited;
+    epoch->note.merge(note);
   } catch (...) {
     std::erase_if(epochs_, [&](const Epoch& e) { return e.first == first; });
     if (place_.parent < 0) host.count_missing(records.size());
@@ -346,8 +364,12 @@ void DigestNode::pass_up(Epoch& epoch, Host& host) {
   const bool leaf = place_.children.empty();
   append_whole(up_, [&] {
     Packer out(up_);
-    PartHead{leaf ? PartKind::records : PartKind::digests, epoch.first,
-             leaf ? epoch.records.size() : epoch.digests.size(), epoch.uncertainty, epoch.waited}
+    PartHead{leaf ? PartKind::records : PartKind::digests,
+             epoch.first,
+             leaf ? epoch.records.size() : epoch.digests.size(),
+             epoch.note,
+             1,
+             1}
         .pack(out);
     EntryTimes times;
     if (leaf)
@@ -409,7 +431,15 @@ CallSampled DigestNode::sample_of(std::size_t at) const {
 /// Leader: hands the calls of an epoch to the host, and sends the facts to all ranks.
 void DigestNode::decide(Epoch& epoch, Host& host) {
   epoch.stage = Stage::passed;
-  if (epoch.waited > 0) host.add_wait(epoch.waited);
+  if (epoch.note.waited > 0) host.add_wait(epoch.note.waited);
+  price_ = epoch.note.price;
+  epoch.index = ++whole_;
+  const Note& note = epoch.note;
+  if (whole_ > 1 && note.number > last_whole_.number + 1 && note.began > last_whole_.ended && note.ended > note.began) {
+    epoch.stands_for = static_cast<std::uint32_t>(note.number - last_whole_.number);
+    epoch.time = static_cast<double>(note.ended - last_whole_.ended) / static_cast<double>(note.ended - note.began);
+  }
+  last_whole_ = note;
   std::vector<char> patterns;
   std::uint64_t counted = 0;
   try {
@@ -417,7 +447,7 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
     epoch.facts.resize(epoch.digests.size());
     for (std::size_t i = 0; i < epoch.digests.size(); ++i) {
       const CallDigest& d = epoch.digests[i];
-      CallFacts& facts = epoch.facts[i] = facts_of(d, size_, 2 * epoch.uncertainty);
+      CallFacts& facts = epoch.facts[i] = facts_of(d, size_, 2 * epoch.note.uncertainty);
       if (d.other >= 0) {
         host.report_difference(epoch.first + i, d);
         ++counted;
@@ -428,7 +458,7 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
         for (const Nanoseconds arrival : sample.arrivals) Packer(patterns).difference(arrival, d.first);
       facts.with_arrivals = needs_arrivals(d.op) && !sample.arrivals.empty();
       if (!core::is_irregular(d.op)) sample.blocks = {};
-      host.take_call(epoch.first + i, d, facts, sample, static_cast<std::uint32_t>(stride_));
+      host.take_call(epoch.first + i, d, facts, sample, stands_for(epoch));
       ++counted;
     }
   } catch (...) {
@@ -437,15 +467,12 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
     throw;
   }
   if (counted < epoch.digests.size()) host.count_missing(epoch.digests.size() - counted);
-  if (!place_.children.empty()) {
-    begin_message(message_, identity_, rank_);
-    Packer out(message_);
-    PartHead{PartKind::facts, epoch.first, epoch.facts.size(), 0, 0}.pack(out);
+  send_down(host, [&](Packer& out) {
+    PartHead{PartKind::facts, epoch.first, epoch.facts.size(), epoch.note, epoch.time, epoch.stands_for}.pack(out);
     EntryTimes times;
     for (const CallFacts& facts : epoch.facts) times.pack(out, facts);
     pack_extra(out, patterns);
-    for (const Rank child : place_.children) host.send_message(child, message_);
-  }
+  });
   apply(epoch, epoch.facts, patterns, host);
   epoch.samples.clear();
 }
@@ -465,8 +492,7 @@ void DigestNode::apply(Epoch& epoch, std::span<const CallFacts> facts, std::span
       own = facts_below(own, arrivals, rank_);
     }
     if (i >= epoch.records.size()) continue;
-    const CallSums sums =
-        host.apply_facts(epoch.records[i], own, own.with_arrivals ? static_cast<std::uint32_t>(stride_) : 1);
+    const CallSums sums = host.apply_facts(epoch.records[i], own, stands_for(epoch));
     epoch.sums[i].waited += sums.waited;
     epoch.sums[i].error += sums.error;
   }
@@ -475,13 +501,13 @@ void DigestNode::apply(Epoch& epoch, std::span<const CallFacts> facts, std::span
 void DigestNode::pass_sums(Epoch& epoch, Host& host) {
   if (place_.parent < 0) {
     for (std::size_t i = 0; i < std::min(epoch.facts.size(), epoch.sums.size()); ++i)
-      if (epoch.facts[i].known) host.take_sums(epoch.digests[i], epoch.facts[i], epoch.sums[i]);
+      if (epoch.facts[i].known) host.take_sums(epoch.digests[i], epoch.facts[i], epoch.sums[i], stands_for(epoch));
     return;
   }
   const bool errors = std::ranges::any_of(epoch.sums, [](const CallSums& s) { return s.error != 0; });
   append_whole(up_, [&] {
     Packer out(up_);
-    PartHead{PartKind::sums, epoch.first, epoch.sums.size(), 0, 0}.pack(out);
+    PartHead{PartKind::sums, epoch.first, epoch.sums.size(), {}, 1, 1}.pack(out);
     for (const CallSums& s : epoch.sums) out.difference(s.waited, 0);
     out.number(errors);
     if (errors)
@@ -492,12 +518,26 @@ void DigestNode::pass_sums(Epoch& epoch, Host& host) {
 
 /// Takes all steps for which the messages so far suffice.
 void DigestNode::advance(Host& host) {
-  // The leader handles calls in their order.
-  for (Epoch& epoch : epochs_) {
-    if (epoch.stage >= Stage::passed) continue;
-    if (epoch.stage == Stage::ahead || epoch.logs_awaited > 0) break;
-    if (place_.parent < 0) decide(epoch, host);
-    else pass_up(epoch, host);
+  // The leader handles calls in their order, and children get their answers in it.
+  bool answered = true;
+  for (std::size_t i = 0; i < epochs_.size();) {
+    Epoch& epoch = epochs_[i];
+    if (rests_ && is_left_out(epoch)) {
+      if (answered) {
+        send_no_facts(epoch.first, host);
+        drop(i);
+      } else {
+        ++i;
+      }
+      continue;
+    }
+    ++i;
+    if (epoch.stage < Stage::passed) {
+      if (epoch.stage == Stage::ahead || epoch.logs_awaited > 0) break;
+      if (place_.parent < 0) decide(epoch, host);
+      else pass_up(epoch, host);
+    }
+    answered = answered && epoch.stage == Stage::applied;
   }
   while (!epochs_.empty() && epochs_.front().stage == Stage::applied && epochs_.front().sums_awaited == 0)
     finish_oldest(host);
@@ -513,14 +553,45 @@ void DigestNode::finish_oldest(Host& host) {
     recent_.back().first = oldest.first;
     recent_.back().second.swap(oldest.records);
   }
-  Epoch memory = std::move(oldest);
-  epochs_.erase(epochs_.begin());
+  drop(0);
+}
+
+/// Whether some rank does not log the epoch, so no digest of it goes up. Its children wait for an answer.
+bool DigestNode::is_left_out(const Epoch& epoch) const {
+  return epoch.stage == Stage::ahead ? epoch.first < own_until_ : epoch.left_out && epoch.stage == Stage::logged;
+}
+
+void DigestNode::drop(std::size_t at) {
+  Epoch memory = std::move(epochs_[at]);
+  epochs_.erase(epochs_.begin() + static_cast<std::ptrdiff_t>(at));
   spare_.push_back(std::move(memory));
 }
 
+void DigestNode::send_no_facts(std::uint64_t first, Host& host) {
+  send_down(host, [&](Packer& out) {
+    PartHead{PartKind::facts, first, 0, {.price = price_}, 1, 1}.pack(out);
+    pack_extra(out, {});
+  });
+}
+
+void DigestNode::tell_price(Nanoseconds price, Host& host) {
+  if (price < 2 * price_ && 2 * price > price_) return;
+  price_ = price;
+  if (finished_ > 0) send_no_facts(0, host);
+}
+
 /// Drops the logs of children for epochs that this rank will not end.
-void DigestNode::drop_epochs_ahead(std::uint64_t until) {
-  std::erase_if(epochs_, [&](const Epoch& e) { return e.stage == Stage::ahead && e.first < until; });
+void DigestNode::drop_epochs_ahead() {
+  std::erase_if(epochs_, [&](const Epoch& e) { return e.stage == Stage::ahead && e.first < own_until_; });
+}
+
+template <typename Write>
+void DigestNode::send_down(Host& host, Write write) {
+  if (place_.children.empty()) return;
+  begin_message(message_, identity_, rank_);
+  Packer out(message_);
+  write(out);
+  for (const Rank child : place_.children) host.send_message(child, message_);
 }
 
 /// Continues without messages that are too late.
@@ -528,7 +599,10 @@ void DigestNode::leave_late(Host& host) {
   const auto late = [](const Epoch& e) { return e.stage == Stage::logged; };
   const auto ended = [](const Epoch& e) { return e.stage != Stage::ahead; };
   while (beyond(kMostLate, late)) {
-    std::ranges::find_if(epochs_, late)->logs_awaited = 0;
+    Epoch& epoch = *std::ranges::find_if(epochs_, late);
+    epoch.logs_awaited = 0;
+    // As a rule, a child logs fewer epochs than this rank.
+    epoch.left_out = epoch.left_out || (rests_ && std::max(price_, epoch.note.price) > 0);
     advance(host);
   }
   // The facts, or the sums of children, did not arrive.
@@ -538,20 +612,36 @@ void DigestNode::leave_late(Host& host) {
   }
 }
 
-void DigestNode::take_log(const PartHead& part, std::span<const char> samples, Rank from) {
+/// A child sends its logs in their order. So with the log of a later epoch, it has left out those between.
+void DigestNode::leave_out_until(std::uint64_t first, Rank child) {
+  logged_by_.resize(place_.children.size());
+  std::uint64_t& until =
+      logged_by_[static_cast<std::size_t>(std::ranges::find(place_.children, child) - place_.children.begin())];
+  for (Epoch& e : epochs_)
+    if (e.first >= until && e.first < first && e.stage < Stage::passed) e.left_out = true;
+  until = std::max(until, first == UINT64_MAX ? first : first + 1);
+}
+
+StandsFor DigestNode::stands_for(const Epoch& epoch) const {
+  return {epoch.stands_for, epoch.time, static_cast<std::uint32_t>(stride_), epoch.index,
+          static_cast<double>(epoch.note.ended - epoch.note.began)};
+}
+
+void DigestNode::take_log(const PartHead& part, std::span<const char> samples, Rank from, Host& host) {
+  if (rests_) leave_out_until(part.first, from);
   Epoch* epoch = find(part.first, false);
   if (!epoch && part.first >= facts_until_) {
     if (beyond(kMostAhead, [](const Epoch& e) { return e.stage == Stage::ahead; })) {
       lost_from_ = std::min(lost_from_, part.first);
       lost_until_ = std::max(lost_until_, part.first + 1);
+      if (rests_) send_no_facts(part.first, host);  // this rank may not end the epoch
       return;
     }
     epoch = find(part.first, true);
   }
   if (!epoch || epoch->stage >= Stage::passed) return;  // too late
   if (epoch->logs_awaited > 0) --epoch->logs_awaited;
-  epoch->uncertainty = std::max(epoch->uncertainty, part.uncertainty);
-  epoch->waited += part.waited;
+  epoch->note.merge(part.note);
   if (part.kind == PartKind::records) {
     merge_records(*epoch, records_, from);
     return;
@@ -562,16 +652,16 @@ void DigestNode::take_log(const PartHead& part, std::span<const char> samples, R
 }
 
 /// Takes the facts of an epoch. The parent has finished this epoch and all before, maybe without the logs of this rank.
-void DigestNode::take_facts(std::uint64_t first, std::span<const char> part, std::span<const char> patterns,
+void DigestNode::take_facts(const PartHead& head, std::span<const char> part, std::span<const char> patterns,
                             Host& host) {
+  const std::uint64_t first = head.first;
+  price_ = head.note.price;
   facts_until_ = std::max(facts_until_, first + 1);
-  if (!place_.children.empty()) {
-    begin_message(message_, identity_, rank_);
-    Packer(message_).append(part);
-    for (const Rank child : place_.children) host.send_message(child, message_);
-  }
+  send_down(host, [&](Packer& out) { out.append(part); });
   Epoch* const epoch = find(first, false);
   if (epoch && epoch->stage != Stage::ahead) {
+    epoch->time = head.time;
+    epoch->stands_for = head.stands_for;
     if (epoch->stage != Stage::applied) apply(*epoch, facts_, patterns, host);
   } else if (first >= finished_) {
     // Without the log of this rank, the leader knows no call of the epoch, so no rank has waits to add up.
@@ -627,9 +717,9 @@ bool DigestNode::take_message(std::span<const char> message, Host& host) {
     const std::span<const char> whole = rest.first(rest.size() - in.left().size());
     rest = in.left();
     if (given_up_) continue;
-    if (part.kind == PartKind::facts) take_facts(part.first, whole, extra, host);
+    if (part.kind == PartKind::facts) take_facts(part, whole, extra, host);
     else if (part.kind == PartKind::sums) take_sums(part.first);
-    else take_log(part, extra, from);
+    else take_log(part, extra, from, host);
     advance(host);
   }
   return true;
@@ -637,13 +727,21 @@ bool DigestNode::take_message(std::span<const char> message, Host& host) {
 
 void DigestNode::end_calls(Host& host) {
   ended_ = true;
-  if (children_ended_) drop_epochs_ahead(UINT64_MAX);
+  own_until_ = UINT64_MAX;
+  if (rests_) advance(host);
+  else if (children_ended_) drop_epochs_ahead();
   flush_parts(host);
+}
+
+void DigestNode::end_child(Rank child, Host& host) {
+  if (!rests_ || given_up_) return;
+  leave_out_until(UINT64_MAX, child);
+  advance(host);
 }
 
 void DigestNode::end_children(Host& host) {
   children_ended_ = true;
-  if (ended_) drop_epochs_ahead(UINT64_MAX);
+  if (ended_ && !rests_) drop_epochs_ahead();
   for (Epoch& e : epochs_) e.await_nothing();
   advance(host);
 }

@@ -37,14 +37,15 @@ class DigestNode {
     virtual ~Host() = default;
     /// Sends a message to a rank of the communicator, without waiting. Returns false if the message is lost.
     virtual bool send_message(Rank to, std::span<const char> message) = 0;
-    /// Takes the rank's own part of a call, and returns its sums. Its waits stand for `stands_for` calls.
-    virtual CallSums apply_facts(const CallRecord& record, const CallFacts& facts, std::uint32_t stands_for) = 0;
+    /// Takes the rank's own part of a call, and returns its sums.
+    virtual CallSums apply_facts(const CallRecord& record, const CallFacts& facts, const StandsFor& stands_for) = 0;
     /// Leader: takes a call with the records of all ranks. Calls come in their order. `sampled` is empty if the
     /// arrivals of single ranks are not known.
     virtual void take_call(std::uint64_t n, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
-                           std::uint32_t stands_for) = 0;
+                           const StandsFor& stands_for) = 0;
     /// Leader: takes the sums of all ranks for a call, after take_call() has taken the call.
-    virtual void take_sums(const CallDigest& call, const CallFacts& facts, const CallSums& sums) = 0;
+    virtual void take_sums(const CallDigest& call, const CallFacts& facts, const CallSums& sums,
+                           const StandsFor& stands_for) = 0;
     /// Leader: counts `calls` calls whose records are lost.
     virtual void count_missing(std::uint64_t calls) = 0;
     /// Leader: takes a call number at which ranks made different calls. Such a call has no pattern.
@@ -56,17 +57,42 @@ class DigestNode {
   /// `with_exits`: samples contain the exits, too.
   DigestNode(std::uint64_t identity, Rank rank, int size, core::TreePlace place, bool with_exits);
 
-  /// Ends an epoch of calls from number `first` on. All ranks end the same epochs. `uncertainty`: that of this rank's
-  /// clock. `waited`: the time that this rank waited at boundaries since the last epoch.
-  void end_epoch(std::uint64_t first, std::span<const CallRecord> records, Nanoseconds uncertainty, Nanoseconds waited,
-                 Host& host);
+  /// What a rank says about itself with the log of an epoch.
+  struct Note {
+    Nanoseconds uncertainty = 0;  ///< of its clock; of several ranks the maximum
+    Nanoseconds waited = 0;       ///< at boundaries since the last epoch; of several ranks the sum
+    Nanoseconds price = 0;        ///< time of the run that pays for the log of an epoch; of several ranks the maximum
+    // Of the leader only:
+    Nanoseconds began = 0, ended = 0;  ///< of the epoch
+    std::uint64_t number = 0;          ///< of the epoch
+    void merge(const Note& o) {
+      uncertainty = std::max(uncertainty, o.uncertainty);
+      waited += o.waited;
+      price = std::max(price, o.price);
+      began = std::max(began, o.began);
+      ended = std::max(ended, o.ended);
+      number = std::max(number, o.number);
+    }
+  };
+  /// Ends a logged epoch of calls from number `first` on. All ranks end the same epochs, unless some of them do not log
+  /// it (let_rest()).
+  void end_epoch(std::uint64_t first, std::span<const CallRecord> records, const Note& note, Host& host);
+  /// Ranks may leave out epochs. The node drops an epoch that a child has left out, and no call of it counts as
+  /// missing.
+  void let_rest() { rests_ = true; }
+  /// The price of the last epoch whose facts are here, of all ranks.
+  Nanoseconds price() const { return price_; }
+  /// Leader: tells the other ranks at once, if it is a new one.
+  void tell_price(Nanoseconds price, Host& host);
   /// Takes a message of this communicator. Returns false if it is damaged. The identity is in front of each message.
   bool take_message(std::span<const char> message, Host& host);
   /// Sends the parts that wait for the next epoch.
   void flush_parts(Host& host);
   /// Registers that the communicator has ended on this rank: from now on, sums do not wait for another epoch.
   void end_calls(Host& host);
-  /// Registers that all children have ended and will send no more messages.
+  /// Registers that a child has ended and will send no more messages.
+  void end_child(Rank child, Host& host);
+  /// Registers that all children have ended.
   void end_children(Host& host);
   /// Drops all epochs. From now on, this node sends nothing and ignores all messages.
   void give_up();
@@ -120,7 +146,11 @@ class DigestNode {
     std::uint64_t first = 0;
     Stage stage = Stage::ahead;
     std::size_t logs_awaited = 0, sums_awaited = 0;  ///< number of children whose logs, whose sums are not here
-    Nanoseconds uncertainty = 0, waited = 0;
+    bool left_out = false;                           ///< a child does not log it
+    double time = 1;                                 ///< StandsFor::time
+    std::uint32_t stands_for = 1;                    ///< StandsFor::epochs
+    std::uint64_t index = 0;                         ///< leader: number among the epochs that all ranks have logged
+    Note note;
     std::vector<CallRecord> records;
     std::vector<CallDigest> digests;
     std::vector<CallFacts> facts;  ///< on the leader only
@@ -143,11 +173,18 @@ class DigestNode {
   void pass_sums(Epoch& epoch, Host& host);
   void finish_oldest(Host& host);
   void reserve(std::size_t records);
-  void take_log(const PartHead& part, std::span<const char> samples, Rank from);
-  void take_facts(std::uint64_t first, std::span<const char> part, std::span<const char> patterns, Host& host);
+  void take_log(const PartHead& part, std::span<const char> samples, Rank from, Host& host);
+  void leave_out_until(std::uint64_t first, Rank child);
+  StandsFor stands_for(const Epoch& epoch) const;
+  void take_facts(const PartHead& head, std::span<const char> part, std::span<const char> patterns, Host& host);
   void take_sums(std::uint64_t first);
   void leave_late(Host& host);
-  void drop_epochs_ahead(std::uint64_t until);
+  void drop_epochs_ahead();
+  bool is_left_out(const Epoch& epoch) const;
+  void drop(std::size_t at);
+  void send_no_facts(std::uint64_t first, Host& host);
+  template <typename Write>
+  void send_down(Host& host, Write write);
   /// Whether more than `most` epochs are of this kind, with more calls than `most` steady epochs have. Slow calls make
   /// short epochs, so a rank that is a few hundred calls behind is many epochs behind.
   template <typename Kind>
@@ -176,9 +213,14 @@ class DigestNode {
   std::vector<Epoch> epochs_;                                              ///< ascending
   std::vector<Epoch> spare_;  ///< finished epochs, whose memory new epochs use
   int epochs_ended_ = 0;      ///< number of epochs that this rank has ended, counted up to a few
-  bool ended_ = false, children_ended_ = false, given_up_ = false;
-  std::uint64_t finished_ = 0;     ///< epochs that begin before this call are finished
-  std::uint64_t facts_until_ = 0;  ///< the parent waits for no epoch that begins before this call
+  bool ended_ = false, children_ended_ = false, given_up_ = false, rests_ = false;
+  Nanoseconds price_ = 0;
+  std::uint64_t whole_ = 0;               ///< leader: number of epochs that all ranks have logged
+  Note last_whole_;                       ///< leader: of the last one
+  std::vector<std::uint64_t> logged_by_;  ///< [children], number behind the first call of the last log; where rests_
+  std::uint64_t own_until_ = 0;           ///< this rank ends no further epoch that begins before this call
+  std::uint64_t finished_ = 0;            ///< epochs that begin before this call are finished
+  std::uint64_t facts_until_ = 0;         ///< the parent waits for no epoch that begins before this call
   std::uint64_t lost_from_ = UINT64_MAX, lost_until_ = 0;  ///< range of first calls in which logs of epochs were lost
   std::vector<char> up_;                                   ///< parts that wait to be sent to the parent
   // Work space: messages, and the entries of the part that is being taken.

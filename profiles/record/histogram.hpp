@@ -18,15 +18,18 @@ class Histogram {
   /// the values from 2^37 on, in nanoseconds 137 s. Hence 1 + 2 * (37 - 5) + 1 buckets.
   static constexpr int kBuckets = 66;
 
-  void add(std::int64_t value) {
+  void add(std::int64_t value) { add(value, 1, 1); }
+  /// Adds a value that stands for `times` values, whose sum is `sums` times this one. Where that is less, rare large
+  /// values are in the sample more often than in all.
+  void add(std::int64_t value, std::uint32_t times, double sums) {
     value = std::max<std::int64_t>(value, 0);
-    ++counts_[static_cast<std::size_t>(bucket_of(value))];
+    counts_[static_cast<std::size_t>(bucket_of(value))] += times;
     min_ = std::min(min_, value);
     max_ = std::max(max_, value);
-    ++n_;
-    const auto v = static_cast<double>(value);
-    sum_ += v;
-    squares_ += v * v;
+    n_ += times;
+    const double v = static_cast<double>(value), sum = v * sums;
+    sum_ += sum;
+    squares_ += v * sum;
   }
   void merge(const Histogram& other);
   std::uint64_t count() const { return n_; }

@@ -95,6 +95,8 @@ void PatternSite::merge(const PatternSite& o) {
   calls += o.calls;
   divergent_calls += o.divergent_calls;
   other_callers += o.other_callers;
+  logged += o.logged;
+  waits.merge(o.waits);
   imbalance.merge(o.imbalance);
   after_last.merge(o.after_last);
   factor_milli.merge(o.factor_milli);
@@ -157,63 +159,70 @@ void SiteBook::record(const ArrivalRecord::Kind& kind, std::span<const Nanosecon
 }
 
 void SiteBook::add_call(const CallDigest& call, const Members& members, const CallFacts& facts,
-                        const core::Network* network) {
+                        const core::Network* network, const StandsFor& stands_for) {
+  const std::uint32_t times = stands_for.epochs;
   const auto size = static_cast<std::int32_t>(members.world.size());
   PatternSite& site = site_at({call.site, call.op, size, call.callers});
   Group& group = groups[members.group];
   const Nanoseconds imbalance = call.last - call.first;
-  ++site.calls;
-  site.divergent_calls += call.divergent;
-  site.other_callers += call.other_callers;
-  site.imbalance.add(imbalance);
-  ++group.calls;
-  group.imbalance_ns += static_cast<double>(imbalance);
+  ++site.logged;
+  site.calls += times;
+  site.divergent_calls += call.divergent * times;
+  site.other_callers += call.other_callers * times;
+  site.imbalance.add(imbalance, times, stands_for.time);
+  group.calls += times;
+  group.imbalance_ns += static_cast<double>(imbalance) * stands_for.time;
   if (size > 1 && facts.first < first_call.arrival) first_call = {.arrival = facts.first};
   if (network && call.bytes >= 0)
     if (const auto message = static_cast<double>(network->step_ns(call.bytes)); message > 0)
-      site.factor_milli.add(static_cast<std::int64_t>(1000.0 * static_cast<double>(imbalance) / message));
+      site.factor_milli.add(static_cast<std::int64_t>(1000.0 * static_cast<double>(imbalance) / message), times,
+                            stands_for.time);
   if (!call.complete) return;
-  site.after_last.add(call.exit - call.last);
-  const auto after_last = static_cast<double>(std::max<Nanoseconds>(call.exit - call.last, 0));
+  site.after_last.add(call.exit - call.last, times, stands_for.time);
+  const double after_last = static_cast<double>(std::max<Nanoseconds>(call.exit - call.last, 0)) * stands_for.time;
   DispatchStats& d = site.dispatch[call.algorithm];
-  ++d.calls;
-  d.elapsed_sum += static_cast<double>(call.elapsed) / size;
+  d.calls += times;
+  d.elapsed_sum += static_cast<double>(call.elapsed) * stands_for.time / size;
   d.after_last_sum += after_last;
   group.after_last_ns += after_last;
 }
 
 CallSums SiteBook::add_own(const CallRecord& record, const CallFacts& facts, Rank rank, Rank own, std::int32_t size,
-                           std::uint32_t stands_for) {
+                           const StandsFor& stands_for) {
   const CallSums made = sums_of(record, facts, rank);
-  const double waited = static_cast<double>(made.waited) * stands_for;
+  const std::uint32_t times = stands_for.epochs;
+  const double waited =
+      static_cast<double>(made.waited) * stands_for.time * (facts.with_arrivals ? stands_for.scans : 1);
   const bool latest = facts.latest == rank;
   PatternSite& site = site_at({facts.site, record.op, size, facts.callers});
   RankOffsets& row = site.ranks.at_or_new(own / per_row_, static_cast<std::size_t>(rank));
-  row.offset.add(record.arrival - facts.first);
-  row.last_count += latest;
+  row.offset.add(record.arrival - facts.first, times, stands_for.time);
+  row.last_count += latest * times;
   row.waited_ns += waited;
   if (size == 1) return made;
   RankSums& sum = sums[own];
   sum.waited_ns += waited;
   // The time from the mean arrival of the other ranks to the rank's own.
-  sum.late_ns +=
-      static_cast<double>(size * (record.arrival - facts.first) - facts.arrivals) / static_cast<double>(size - 1);
-  sum.last_count += latest;
-  ++sum.calls;
+  sum.late_ns += static_cast<double>(size * (record.arrival - facts.first) - facts.arrivals) * stands_for.time /
+                 static_cast<double>(size - 1);
+  sum.last_count += latest * times;
+  sum.calls += times;
   return made;
 }
 
-void SiteBook::add_awaited(const CallDigest& call, const Members& members, const CallFacts& facts,
-                           const CallSums& all) {
-  if (all.waited == 0 && !call.by_pattern) return;
+void SiteBook::add_awaited(const CallDigest& call, const Members& members, const CallFacts& facts, const CallSums& all,
+                           const StandsFor& stands_for) {
+  if (all.waited == 0 && !call.by_pattern && stands_for.epochs == 1) return;
   const auto size = static_cast<std::int32_t>(members.world.size());
   PatternSite& site = site_at({call.site, call.op, size, call.callers});
+  site.waits.add(stands_for, static_cast<double>(all.waited));
   if (call.by_pattern) {
     PatternSource& source = (call.edge & kRanByEdge) != 0 ? site.edge : site.history;
-    ++source.calls;
-    source.error_sum_ns += static_cast<double>(all.error) / size;
+    source.calls += stands_for.epochs;
+    source.error_sum_ns += static_cast<double>(all.error) * stands_for.time / size;
   }
-  if (facts.awaited >= 0) add_wait(site, members, facts.first, facts.awaited, static_cast<double>(all.waited));
+  if (facts.awaited >= 0)
+    add_wait(site, members, facts.first, facts.awaited, static_cast<double>(all.waited) * stands_for.time);
 }
 
 void SiteBook::add_wait(PatternSite& site, const Members& members, Nanoseconds first, Rank awaited, double ns) {
@@ -230,7 +239,7 @@ void SiteBook::add_wait(PatternSite& site, const Members& members, Nanoseconds f
 }
 
 void SiteBook::add_scan(const CallDigest& call, const Members& members, std::span<const Nanoseconds> of_arrivals,
-                        std::uint32_t stands_for) {
+                        const StandsFor& stands_for) {
   if (call.kind != core::CallKind::blocking || waiting_in(call.op) != WaitRule::for_lower_ranks) return;
   PatternSite& site = site_at({call.site, call.op, static_cast<std::int32_t>(members.world.size()), call.callers});
   std::vector<double> awaited(members.world.size());
@@ -238,7 +247,7 @@ void SiteBook::add_scan(const CallDigest& call, const Members& members, std::spa
       call.op, call.root, members.world.size(), [&](std::size_t r) { return of_arrivals[r]; },
       [](std::size_t) { return INT64_MAX; },  // nobody leaves a scan before the ranks below have come
       [&](std::size_t, std::size_t for_rank, Nanoseconds spent) {
-        awaited[for_rank] += static_cast<double>(spent) * stands_for;
+        awaited[for_rank] += static_cast<double>(spent) * stands_for.scans * stands_for.time;
       });
   for (std::size_t r = 0; r < awaited.size(); ++r)
     if (awaited[r] > 0) add_wait(site, members, call.first, static_cast<Rank>(r), awaited[r]);
@@ -301,8 +310,8 @@ auto tail_of(auto& c) {
 
 /// The members of a site except for its rows of ranks and algorithms.
 auto sums_of_site(auto& p) {
-  return std::tie(p.calls, p.divergent_calls, p.other_callers, p.imbalance, p.after_last, p.factor_milli, p.history,
-                  p.edge);
+  return std::tie(p.calls, p.divergent_calls, p.other_callers, p.logged, p.waits, p.imbalance, p.after_last,
+                  p.factor_milli, p.history, p.edge);
 }
 
 auto parts_of(auto& arrivals) {

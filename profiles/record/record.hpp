@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -18,6 +19,7 @@
 #include "profiles/record/arrivals.hpp"
 #include "profiles/record/call_record.hpp"
 #include "profiles/record/call_sample.hpp"
+#include "profiles/record/cost.hpp"
 #include "profiles/record/digest.hpp"
 #include "profiles/record/histogram.hpp"
 #include "profiles/record/peers.hpp"
@@ -84,14 +86,13 @@ enum class Tally : std::uint8_t { part, whole, beside };
 struct LocalSite {
   std::uint64_t calls = 0;
   std::uint64_t outside = 0, stood = 0;  ///< calls with members outside the job; those of them with Tally::whole
-  std::uint64_t rested = 0;              ///< native calls in idle epochs
+  std::uint64_t rested = 0;              ///< native calls in idle epochs for which no other calls stand
   std::int64_t bytes_min = INT64_MAX, bytes_max = INT64_MIN;
   double bytes_sum = 0;
   std::uint64_t sized = 0;  ///< calls with a known size
   Histogram elapsed;
   Intervals before;  ///< intervals that ended with an arrival at this site
-  /// `spent`: from arrival to exit, -1 if the exit is unknown. `bytes`: -1 if unknown. `rests`: the call is in an idle
-  /// epoch.
+  /// `spent`: from arrival to exit, -1 if it is unknown. `bytes`: -1 if unknown. `rests`: the call is in an idle epoch.
   void add(Nanoseconds spent, Bytes bytes, bool rests = false, Tally share = Tally::part) {
     ++calls;
     if (share != Tally::part) [[unlikely]] {
@@ -107,10 +108,10 @@ struct LocalSite {
     ++sized;
   }
   /// Adds `so_many` native calls of an idle epoch; `with_size` of them have known sizes. Their elapsed times were not
-  /// measured.
-  void add_rested(std::uint64_t so_many, std::uint64_t with_size, Bytes least, Bytes most, double sum) {
+  /// measured. `stood_for`: other epochs stand for them.
+  void add_rested(std::uint64_t so_many, std::uint64_t with_size, Bytes least, Bytes most, double sum, bool stood_for) {
     calls += so_many;
-    rested += so_many;
+    if (!stood_for) rested += so_many;
     sized += with_size;
     bytes_sum += sum;
     bytes_min = std::min(bytes_min, least);
@@ -274,14 +275,67 @@ struct PatternSource {
   double error_sum_ns = 0;
 };
 
-/// Data about a site from calls with records of all ranks.
+/// The spread of a sum of times over the logged epochs of a communicator, for the sampling error of its estimate. Each
+/// epoch stands for the time since the one before it, so neighbours show how much an epoch's share of the time differs
+/// from the share in the time for which it stands: the estimate of the variance from successive differences. Epochs
+/// that stand for themselves add nothing.
+class Spread {
+ public:
+  void add(const StandsFor& of, double value) {
+    if (of.epochs == 1) return;
+    if (of.epoch != open_.epoch) begin(of);
+    sum_ += value;
+  }
+  void merge(Spread other) {
+    other.begin({});
+    squares_ += other.squares_;
+  }
+  /// The standard error of the estimated sum.
+  double error() const {
+    Spread all = *this;
+    all.begin({});
+    return std::sqrt(all.squares_);
+  }
+
+ private:
+  /// Adds the epoch that is open, and opens another one.
+  void begin(const StandsFor& of) {
+    if (open_.epoch != 0) {
+      const double share = open_.length > 0 ? sum_ / open_.length : 0;
+      // In epochs between, the share was 0. Nothing is known about the epochs before the first one.
+      if (before_ != 0 && open_.epoch - before_ > 1) {
+        add_difference(share_);
+        share_ = 0;
+      }
+      if (before_ != 0) add_difference(share - share_);
+      before_ = open_.epoch;
+      share_ = share;
+    }
+    open_ = of;
+    sum_ = 0;
+  }
+  void add_difference(double share) {
+    const double value = share * open_.length;
+    squares_ += std::max(0.0, open_.time * (open_.time - 1)) * value * value / 2;
+  }
+  StandsFor open_;                ///< the epoch that is open
+  double squares_ = 0, sum_ = 0;  ///< of earlier epochs; of the open epoch
+  double share_ = 0;              ///< of the epoch before, of its time
+  std::uint64_t before_ = 0;      ///< its number
+};
+
+/// Data about a site from calls with records of all ranks. Figures stand for the calls of epochs that were not logged.
 struct PatternSite {
   std::uint64_t calls = 0, divergent_calls = 0;
+  std::uint64_t logged = 0;         ///< calls with records of all ranks, each counted once
   std::uint64_t other_callers = 0;  ///< calls that ranks reached from different callers
   Histogram imbalance, after_last, factor_milli;
+  Spread waits;                                    ///< of the sum of all ranks' waits
   RankRows ranks;                                  ///< by rank in MPI_COMM_WORLD divided by ranks_per_row
   std::map<std::uint8_t, DispatchStats> dispatch;  ///< by CallRecord::algorithm
   PatternSource history, edge;
+  /// Whether its figures are estimates, because some epochs were not logged.
+  bool estimated() const { return logged < calls; }
   void merge(const PatternSite& other);
 };
 
@@ -299,17 +353,19 @@ class SiteBook {
  public:
   /// Leader: adds a call of which all records are known. The call counts for the site of the root, or else of the first
   /// rank. `network` is nullptr if the figures are unknown.
-  void add_call(const CallDigest& call, const Members& members, const CallFacts& facts, const core::Network* network);
-  /// Adds the part of rank `rank` of a communicator of `size` ranks; `own`: its rank in MPI_COMM_WORLD. Its waits count
-  /// `stands_for` times. Returns the sums for the leader.
+  void add_call(const CallDigest& call, const Members& members, const CallFacts& facts, const core::Network* network,
+                const StandsFor& stands_for = {});
+  /// Adds the part of rank `rank` of a communicator of `size` ranks; `own`: its rank in MPI_COMM_WORLD. Returns the
+  /// sums for the leader.
   CallSums add_own(const CallRecord& record, const CallFacts& facts, Rank rank, Rank own, std::int32_t size,
-                   std::uint32_t stands_for = 1);
+                   const StandsFor& stands_for = {});
   /// Leader: adds the sums of all ranks.
-  void add_awaited(const CallDigest& call, const Members& members, const CallFacts& facts, const CallSums& all);
+  void add_awaited(const CallDigest& call, const Members& members, const CallFacts& facts, const CallSums& all,
+                   const StandsFor& stands_for = {});
   /// Leader: adds the waits of a scan, in which each rank may wait for a different rank. Ignores other collectives.
-  /// of_arrivals: [comm_size]. The waits count `stands_for` times.
+  /// of_arrivals: [comm_size].
   void add_scan(const CallDigest& call, const Members& members, std::span<const Nanoseconds> of_arrivals,
-                std::uint32_t stands_for = 1);
+                const StandsFor& stands_for = {});
   /// Adds one call with the records of all ranks, by the functions above. records[i] belongs to world rank world[i];
   /// shape [comm_size]. Arrivals that differ by less than `tie_ns` count as equal. `counted`: ranks whose own part was
   /// added before, [comm_size] or empty. Returns whether ranks called from different sites.
@@ -452,7 +508,10 @@ struct Process {
   std::int32_t host_cores = 0;  ///< number of cores of its host
   std::string core_list;        ///< the numbers of the cores that the process may use, such as "0-3,8"
   bool courteous = false;       ///< the process gives its core away while it waits
-  static auto members(auto& p) { return std::tie(p.usage, p.peers, p.cores, p.host_cores, p.courteous, p.core_list); }
+  Costs cost;                   ///< what latecomer took from it
+  static auto members(auto& p) {
+    return std::tie(p.usage, p.peers, p.cores, p.host_cores, p.courteous, p.cost, p.core_list);
+  }
 };
 
 /// Everything that one process contributes to a profile. Rank 0 receives it at the end; the spool keeps it on disk

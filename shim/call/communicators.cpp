@@ -30,7 +30,7 @@ void link_state(CommState* state) {
 }
 
 void end_state(CommState* state) {
-  if (idle.state == state) idle_stop();
+  idle_end(*state);
   forget_pending(state);
   forget_translation();
   remove_from_engine(*state);

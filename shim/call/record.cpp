@@ -118,18 +118,44 @@ void record_exit(ObservedCall& call, Nanoseconds exit) {
   if (!slot.serves(call.signature.op, state.size)) [[unlikely]]
     local = find_local(lock, call);
   const Nanoseconds spent = std::max<Nanoseconds>(exit - call.arrival, 0);
+  const bool rests = state.member.rests();
   mpi_time.collectives += spent;
-  if (mpi_time.watched) sampler.begin_interval_at_exit(local->before, call.arrival, exit);
-  lock->queue.add(local, spent, call.bytes(), state.member.rests() && call.algorithm == 0, state.share);
+  if (job_rules().samples_epochs && (rests || state.choice.level > 0) && call.counts()) [[unlikely]] {
+    // An epoch's times count at its end, because they stand for other epochs (add_elapsed).
+    mpi_time.stood_for -= spent;
+    if (rests) sampler.discard_interval();
+    else if (mpi_time.watched)
+      sampler.begin_interval_at_exit(local->before, call.arrival, exit, state.choice.stands_for);
+    lock->queue.add(local, -1, call.bytes(), false, state.share);
+    return;
+  }
+  if (mpi_time.watched) sampler.begin_interval_at_exit(local->before, call.arrival, exit, 1);
+  lock->queue.add(local, spent, call.bytes(), rests && call.algorithm == 0, state.share);
+}
+
+void add_elapsed(const JobLock& lock, CommState& state, Nanoseconds end) {
+  const EpochChoice& choice = state.choice;
+  const Nanoseconds length = std::max<Nanoseconds>(end - choice.began, 1);
+  const double sums = static_cast<double>(end - choice.logged_until) / static_cast<double>(length);
+  double all = 0;
+  for (const profiles::CallRecord& record : state.log(lock).records) {
+    if (record.kind != core::CallKind::blocking || record.exit == 0) continue;
+    const Nanoseconds spent = std::max<Nanoseconds>(record.exit - record.arrival, 0);
+    lock->mine.local[{record.site, record.op, state.size, record.callers}].elapsed.add(spent, choice.stands_for, sums);
+    all += static_cast<double>(spent);
+  }
+  mpi_time.stood_for += static_cast<Nanoseconds>(all * sums);
 }
 
 void record_completion(const PendingCall& call) {
   const JobLock lock;
   const profiles::CallRecord& record = call.record;
+  const bool stood_for = job_rules().samples_epochs;
   if (call.state && !call.persistent) write_exit(lock, *call.state, call.n, record.exit);
-  lock->queue.add(&lock->mine.local[{record.site, record.op, call.comm_size, record.callers}],
-                  record.exit == 0 ? -1 : std::max<Nanoseconds>(record.exit - record.arrival, 0),
-                  core::is_irregular(record.op) ? -1 : record.bytes, call.rested, call.share);
+  lock->queue.add(
+      &lock->mine.local[{record.site, record.op, call.comm_size, record.callers}],
+      record.exit == 0 || (call.rested && stood_for) ? -1 : std::max<Nanoseconds>(record.exit - record.arrival, 0),
+      core::is_irregular(record.op) ? -1 : record.bytes, call.rested && !stood_for, call.share);
 }
 
 void show_call(const ObservedCall& call) {

@@ -30,7 +30,8 @@ inline CommState* observed_state(MPI_Comm comm) {
 template <typename Fill, typename Native, typename Start = std::nullptr_t>
 int intercept_collective(core::Collective op, core::CallKind kind, MPI_Comm comm, void* return_address,
                          MPI_Request* request, Fill fill, Native native, [[maybe_unused]] Start start = nullptr) {
-  if (kind == core::CallKind::blocking && count_on_short_path(op, comm, return_address, fill)) {
+  if (kind == core::CallKind::blocking &&
+      count_on_short_path(op, comm, return_address, __builtin_frame_address(0), fill)) {
     const int rc = native();
     live_leave();
     return rc;
@@ -38,8 +39,8 @@ int intercept_collective(core::Collective op, core::CallKind kind, MPI_Comm comm
   CommState* const state = observed_state(comm);
   if (!state) return native();
   const Guard guard(Layer::ours);
-  if (idle.state) [[unlikely]]
-    idle_stop();
+  if (state->idle.granted > 0) [[unlikely]]
+    idle_stop(*state);
   ObservedCall call(*state, op, kind, job_clocks().common_now());
   // On an inter-communicator some arguments are not significant on every rank, so read none.
   if (!state->foreign) {

@@ -19,6 +19,7 @@
 #include "shim/log.hpp"
 #include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
+#include "shim/state/cost.hpp"
 #include "shim/state/earlier_run.hpp"
 #include "shim/state/post.hpp"
 #include "shim/state/rules.hpp"
@@ -46,20 +47,22 @@ bool talking() { return job_world().together && job_rules().policy.exchange == c
 
 [[gnu::noinline, gnu::cold]] void at_boundary(ObservedCall& call, const core::Sequence::Before& step) {
   const KeepErrno keep;
+  const Spending work(profiles::CostOf::exchange);
   CommState& state = *call.state;
   const bool rested = state.member.rests();
   if (step.identify) agree_on_identity(state, true);
   if (step.hear) apply_announcement(state, step.n, step.waits);
   if (!step.ends_epoch) return;
+  if (rested && job_rules().samples_epochs) return choose_epoch(state, call.arrival);
   try {
     sweep_outgoing();  // of earlier boundaries
   } catch (const std::bad_alloc&) {
     // The next boundary tries again.
   }
   call.ended_epoch = !rested;
-  if (rested) idle_forget();
-  end_epoch(state, rested);
+  end_epoch(state, rested, call.arrival);
   if (state.tree.branch) pump_mail();
+  if (job_rules().samples_epochs) choose_epoch(state, call.arrival);
   if (step.announce) announce_plan(state, step.n);
 }
 
@@ -136,6 +139,13 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   if (entry && entry->remembered) ++earlier_run().calls;
 }
 
+/// A part of a call that is logged has begun at that time. `had`: what was spent then. Other work in it was counted.
+[[gnu::noinline]] void time_of_log(Nanoseconds begin, Nanoseconds had) {
+  if (spent.in_run() == had)
+    spent.add(profiles::CostOf::log,
+              static_cast<Nanoseconds>(kTimedCalls) * std::max<Nanoseconds>(job_clocks().common_now() - begin, 0));
+}
+
 /// Whether this rank looks for messages of the exchange after this call.
 bool exchange_is_due(const ObservedCall& call) {
   return call.counts() && (call.n >= call.state->tree.look_at || call.state->member.looks_after(call.n));
@@ -152,6 +162,7 @@ bool exchange_is_due(const ObservedCall& call) {
 
 [[gnu::noinline, gnu::cold]] void after_call(const ObservedCall& call) {
   const KeepErrno keep;
+  const Spending work(profiles::CostOf::exchange);
   CommState& state = *call.state;
   if (call.ended_epoch && job_clocks().domains > 1) {
     hear_offset(job_clocks());
@@ -174,6 +185,7 @@ bool may_wait_nonblocking(const CommState& state, const core::Signature& signatu
 void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept {
   CommState& state = *call.state;
   const bool talks = talking();
+  const Nanoseconds had = spent.in_run();
   core::Sequence::Before step{};
   if (state.size > 1 && !state.foreign && core::is_counted(call.signature)) {
     const bool identified = talks && state.identified();
@@ -202,6 +214,12 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
     if (!talks) [[unlikely]]
       set_full_log_aside(state);
     log_call(call);
+    if (state.member.rests()) [[unlikely]] {
+      call.from = reinterpret_cast<std::uintptr_t>(return_address);
+      call.plain_address = plain_address(*call.slot, call.from, reinterpret_cast<std::uintptr_t>(frame), call.through);
+    } else if (is_timed_call(call.n)) {
+      time_of_log(call.arrival, had);
+    }
   } catch (...) {
     // This rank does not know how the other ranks run the call. Native alone would hang the job or change its data.
     if (job_rules().decides) no_memory_left("the decision about a collective");
@@ -212,7 +230,7 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
 
 void end_call(ObservedCall& call) noexcept {
   CommState& state = *call.state;
-  const Nanoseconds exit = job_clocks().common_now();
+  const Nanoseconds exit = job_clocks().common_now(), had = spent.in_run();
   const Nanoseconds at = exit - job_clocks().offset.load(std::memory_order_relaxed);
   // The steps that other ranks rely on need no memory.
   const auto after =
@@ -234,8 +252,10 @@ void end_call(ObservedCall& call) noexcept {
       after_call(call);
     keep_on_disk(at);
     if (state.member.rests() && call.slot && !call.decision.algorithm) [[unlikely]] {
-      idle_begin(state, *call.slot, call.signature.op);
-      if (idle.state) sampler.discard_interval();
+      idle_begin(call);
+      if (state.idle.left > 0) sampler.discard_interval();
+    } else if (call.counts() && is_timed_call(call.n)) {
+      time_of_log(exit, had);
     }
   } catch (...) {
     lost = true;

@@ -15,6 +15,7 @@
 
 #include "shim/guard.hpp"
 #include "shim/patience.hpp"
+#include "shim/state/cost.hpp"
 #include "shim/state/rules.hpp"
 
 namespace latecomer::shim {
@@ -188,6 +189,7 @@ profiles::Usage Sampler::total_usage() {
   if (stopped_) return final_;
   if (schedstat_ < 0 || this_thread() != thread_ || !read_counters(end)) return {};
   Nanoseconds kernel_left = 0;
+  end.mpi.collectives += std::max<Nanoseconds>(end.mpi.stood_for, -end.mpi.collectives);
   return usage_between(start_, end, kernel_left);
 }
 
@@ -200,6 +202,7 @@ bool Sampler::read_at_exit(Nanoseconds exit) {
 
 void Sampler::open_interval(std::uint32_t stands_for, Nanoseconds exit) {
   const KeepErrno keep;
+  const Spending work(profiles::CostOf::causes);
   open_ = mpi_time.sampled = read_at_exit(exit);
   stands_for_ = stands_for;
 }
@@ -218,14 +221,16 @@ void Sampler::open_interval_at_random(Nanoseconds exit) {
 
 void Sampler::close_interval() {
   const KeepErrno keep;
+  const Spending work(profiles::CostOf::causes);
   open_ = mpi_time.sampled = false;
   Reading end;
   closed_ = this_thread() == thread_ && read_counters(end);
   if (closed_) interval_ = usage_between(begin_, end, kernel_left_);
 }
 
-void Sampler::store_interval(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit) {
+void Sampler::store_interval(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit, std::uint32_t times) {
   const KeepErrno keep;
+  const Spending work(profiles::CostOf::causes);
   const bool due = exit - read_at_ >= long_;
   const bool late = due && static_cast<double>(exit - left_at_) >= kMost * static_cast<double>(exit - read_at_);
   if (closed_) {
@@ -233,7 +238,7 @@ void Sampler::store_interval(profiles::Intervals& before, Nanoseconds arrival, N
       carried_ += stands_for_ - 1;
       stands_for_ = 1;
     }
-    before.add(interval_, peers_, stands_for_);
+    before.add(interval_, peers_, stands_for_ * times);
   } else if (late && random_kind_) {
     ++late_;
   }
@@ -246,7 +251,7 @@ void Sampler::store_interval(profiles::Intervals& before, Nanoseconds arrival, N
   const profiles::Usage all = usage_between(from, begin_, kernel_left);
   // Only sampled calls for files show their division into parts.
   if (all.io > 0 && begin_.mpi.io_seen == 0) return;
-  before.add(outside_collectives(all, std::max<Nanoseconds>(0, arrival - left_at_)), waited_for, 1);
+  before.add(outside_collectives(all, std::max<Nanoseconds>(0, arrival - left_at_)), waited_for, times);
 }
 
 }  // namespace latecomer::shim

@@ -23,6 +23,7 @@ namespace latecomer::shim {
 /// calls for files.
 struct MpiTime {
   Nanoseconds collectives = 0, messages = 0, io = 0;
+  Nanoseconds stood_for = 0;  ///< estimated time in collectives of epochs that are not logged, beyond `collectives`
   Nanoseconds io_seen = 0, io_cpu = 0;  ///< of `io` in sampled intervals: time, and processor time
   std::uint8_t unclocked = 0;           ///< calls that read no clock, modulo 256
   bool sampled = false;                 ///< an interval of this thread is being sampled
@@ -127,7 +128,7 @@ class Sampler {
   }
   /// At any other collective: the interval no longer lies between two blocking ones.
   void discard_interval() {
-    open_ = mpi_time.sampled = expects_long_ = false;
+    open_ = closed_ = mpi_time.sampled = expects_long_ = false;
     left_at_ = INT64_MAX;
   }
   /// A call waited for that rank of MPI_COMM_WORLD.
@@ -137,10 +138,11 @@ class Sampler {
   }
   /// The ranks whose messages the thread waited for since start_sampling().
   const profiles::Peers& peers() const { return all_peers_; }
-  /// At the exit of a blocking collective. `before`: takes the interval that ended at the arrival, if it was sampled.
-  void begin_interval_at_exit(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit) {
+  /// At the exit of a blocking collective. `before`: takes the interval that ended at the arrival, if it was sampled;
+  /// it stands for `times` intervals of other epochs.
+  void begin_interval_at_exit(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit, std::uint32_t times) {
     if (closed_ || exit - read_at_ >= long_) [[unlikely]]
-      store_interval(before, arrival, exit);
+      store_interval(before, arrival, exit, times);
     if (const bool was_long = exit - left_at_ >= long_; was_long != expects_long_) [[unlikely]]
       long_after_[place_] = was_long;
     left_at_ = exit;
@@ -172,7 +174,7 @@ class Sampler {
   void open_interval(std::uint32_t stands_for, Nanoseconds exit);
   void open_interval_at_random(Nanoseconds exit);
   void close_interval();
-  void store_interval(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit);
+  void store_interval(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit, std::uint32_t times);
 
   /// Sites by their address in memory. Sites that share a place make each other's intervals be sampled too often or at
   /// random, and the samples stand for as many as they should. Derived: four cache lines.

@@ -14,6 +14,7 @@
 #include "shim/log.hpp"
 #include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
+#include "shim/state/cost.hpp"
 #include "shim/state/rules.hpp"
 #include "shim/state/shared.hpp"
 
@@ -98,6 +99,7 @@ Branch::Branch(CommState& of)
   if (of.tree.place.parent >= 0) add(of.tree.place.parent);
   std::ranges::for_each(of.tree.place.children, add);
   if (of.rank == 0) world = of.world;
+  if (job_rules().samples_epochs) node.let_rest();
 }
 
 Rank Branch::world_of(Rank peer) const { return std::ranges::find(peers, peer, &std::pair<Rank, Rank>::first)->second; }
@@ -124,8 +126,17 @@ void Branch::take_last_message(Rank from) {
   if (from == node.place().parent) {
     ended_parent = true;
     node.give_up();
-  } else if (++ended_children == node.place().children.size() && !broken) {
-    node.end_children(*this);
+    return;
+  }
+  const bool all = ++ended_children == node.place().children.size();
+  if (broken) return;
+  try {
+    node.end_child(from, *this);
+    if (all) node.end_children(*this);
+  } catch (...) {
+    broken = true;
+    node.give_up();
+    throw;
   }
 }
 
@@ -144,19 +155,20 @@ bool Branch::is_over() const {
 }
 
 profiles::CallSums Branch::apply_facts(const profiles::CallRecord& record, const profiles::CallFacts& facts,
-                                       std::uint32_t stands_for) {
+                                       const profiles::StandsFor& stands_for) {
   const JobLock lock;
   return lock->mine.patterns.add_own(record, facts, node.rank(), own_world, node.size(), stands_for);
 }
 
 void Branch::take_call(std::uint64_t n, const profiles::CallDigest& call, const profiles::CallFacts& facts,
-                       const profiles::CallSampled& sampled, std::uint32_t stands_for) {
+                       const profiles::CallSampled& sampled, const profiles::StandsFor& stands_for) {
   {
     const JobLock lock;
     profiles::SiteBook& book = lock->mine.patterns;
     if (!group) group = book.groups.of(world);
     const profiles::Members members{world, *group};
-    book.add_call(call, members, facts, job_rules().policy.network_given ? &job_rules().policy.network : nullptr);
+    book.add_call(call, members, facts, job_rules().policy.network_given ? &job_rules().policy.network : nullptr,
+                  stands_for);
     if (!sampled.arrivals.empty()) {
       book.add_scan(call, members, sampled.arrivals, stands_for);
       if (book.records_arrivals())
@@ -175,9 +187,9 @@ void Branch::take_call(std::uint64_t n, const profiles::CallDigest& call, const 
 }
 
 void Branch::take_sums(const profiles::CallDigest& call, const profiles::CallFacts& facts,
-                       const profiles::CallSums& sums) {
+                       const profiles::CallSums& sums, const profiles::StandsFor& stands_for) {
   const JobLock lock;
-  if (group) lock->mine.patterns.add_awaited(call, {world, *group}, facts, sums);
+  if (group) lock->mine.patterns.add_awaited(call, {world, *group}, facts, sums, stands_for);
 }
 
 void Branch::count_missing(std::uint64_t calls) {
@@ -228,12 +240,27 @@ void make_branch(CommState& state) {
   for (const auto& one : early.mapped()) read_of_tree(one.first, one.second);
 }
 
-void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next) {
+void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next,
+              Nanoseconds end) {
   const MailLock lock;
   Branch& branch = *state.tree.branch;
   branch.next = next;
-  branch.node.end_epoch(first, log, job_clocks().domains == 1 ? 0 : job_clocks().uncertainty_now(), state.tree.waited,
+  branch.node.end_epoch(first, log,
+                        {.uncertainty = job_clocks().domains == 1 ? 0 : job_clocks().uncertainty_now(),
+                         .waited = state.tree.waited,
+                         .price = price_of_log(),
+                         .began = state.choice.began,
+                         .ended = end,
+                         .number = state.choice.logged},
                         branch);
+}
+
+Nanoseconds agree_on_price(CommState& state, Nanoseconds own) {
+  if (!state.tree.branch) return own;
+  const MailLock lock;
+  Branch& branch = *state.tree.branch;
+  if (state.rank == 0) try_patterns([&] { branch.node.tell_price(std::max(own, branch.node.price()), branch); });
+  return std::max(own, branch.node.price());
 }
 
 void flush_digests(CommState& state) {

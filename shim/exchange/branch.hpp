@@ -23,11 +23,11 @@ struct Branch final : profiles::DigestNode::Host {
   explicit Branch(CommState& of);
   bool send_message(Rank to, std::span<const char> message) override;
   profiles::CallSums apply_facts(const profiles::CallRecord& record, const profiles::CallFacts& facts,
-                                 std::uint32_t stands_for) override;
+                                 const profiles::StandsFor& stands_for) override;
   void take_call(std::uint64_t n, const profiles::CallDigest& call, const profiles::CallFacts& facts,
-                 const profiles::CallSampled& sampled, std::uint32_t stands_for) override;
-  void take_sums(const profiles::CallDigest& call, const profiles::CallFacts& facts,
-                 const profiles::CallSums& sums) override;
+                 const profiles::CallSampled& sampled, const profiles::StandsFor& stands_for) override;
+  void take_sums(const profiles::CallDigest& call, const profiles::CallFacts& facts, const profiles::CallSums& sums,
+                 const profiles::StandsFor& stands_for) override;
   void count_missing(std::uint64_t calls) override;
   void report_difference(std::uint64_t n, const profiles::CallDigest& call) override;
   void add_wait(Nanoseconds sum) override;
@@ -62,8 +62,14 @@ struct Branch final : profiles::DigestNode::Host {
 /// Makes this rank's node of an identified communicator.
 void make_branch(CommState& state);
 
-/// Gives the log of an epoch to the node. `first`: number of its first call; `next`: of the next epoch's.
-void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next);
+/// Gives the log of an epoch to the node. `first`: number of its first call; `next`: of the next epoch's. `end`: time
+/// of the call that ends it.
+void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next,
+              Nanoseconds end);
+
+/// The price of a logged epoch on the rank where it is highest, as far as this rank has heard of it. `own`: on this
+/// rank. The leader tells the others.
+Nanoseconds agree_on_price(CommState& state, Nanoseconds own);
 
 /// Sends what waits for the end of an epoch.
 void flush_digests(CommState& state);

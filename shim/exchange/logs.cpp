@@ -5,11 +5,16 @@
 #include <new>
 #include <utility>
 
+#include "core/agreement/epoch_sample.hpp"
+#include "shim/call/idle.hpp"
+#include "shim/call/record.hpp"
 #include "shim/exchange/branch.hpp"
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
+#include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
+#include "shim/state/cost.hpp"
 #include "shim/state/shared.hpp"
 #include "shim/state/world.hpp"
 
@@ -43,13 +48,14 @@ void keep_signatures(Leadership& lead, std::uint64_t first, std::size_t calls) {
 }
 
 /// Sends the log of the calls before `next` up.
-void pass_epoch(CommState& state, std::uint64_t next) {
+void pass_epoch(CommState& state, std::uint64_t next, Nanoseconds end) {
+  if (state.choice.level > 0) add_elapsed(JobLock(), state, end);
   const std::uint64_t first = state.log(JobLock()).first;
   auto log = take_log(state, next);
   if (state.usable() && state.size > 1 && !state.tree.broken && state.tree.branch) {
     if (state.tree.leadership && state.tree.leadership->learner && !log.empty())
       try_patterns([&] { keep_signatures(*state.tree.leadership, first, log.size()); });
-    try_patterns([&] { pass_log(state, first, log, next); });
+    try_patterns([&] { pass_log(state, first, log, next, end); });
   }
   state.tree.waited = 0;
   const JobLock lock;
@@ -59,15 +65,15 @@ void pass_epoch(CommState& state, std::uint64_t next) {
 
 }  // namespace
 
-void end_epoch(CommState& state, bool rested) {
-  sites_refresh();
+void end_epoch(CommState& state, bool rested, Nanoseconds at) {
+  if (sites_refresh()) idle_forget();
   const std::uint64_t next = state.member.sequence().next_number() - 1;  // the call that ends the epoch begins the next
   if (rested) {
     take_log(state, next);
     if (state.tree.branch) flush_digests(state);
     state.tree.waited = 0;
   } else {
-    pass_epoch(state, next);
+    pass_epoch(state, next, at);
   }
   if (state.tree.branch) {
     // In a short epoch calls take long, and the next announcement needs the logs.
@@ -83,9 +89,37 @@ void end_epoch(CommState& state, bool rested) {
   }
 }
 
+void choose_epoch(CommState& state, Nanoseconds at) {
+  const core::Sequence& sequence = state.member.sequence();
+  EpochChoice& choice = state.choice;
+  // A slower pace counts at once, a faster one by and by.
+  const Nanoseconds length = choice.began > 0 ? at - choice.began : 0;
+  choice.length = std::max(length, choice.length / 2);
+  choice.began = at;
+  const bool rested = state.member.rests();
+  if (!rested) {
+    choice.logged_until = at;
+    count_logged_epoch();
+  }
+  // Earlier epochs are shorter.
+  const bool steady = sequence.next_number() > core::Sequence::kSteadyEpoch;
+  const Nanoseconds price = agree_on_price(state, price_of_log());
+  choice.level = steady ? core::EpochSample::level_for(price, choice.length) : 0;
+  const std::uint64_t number = sequence.epochs_ended();
+  const bool logged = core::EpochSample::has_epoch(number, choice.level);
+  state.member.begin_alone(logged);
+  if (!logged) return;
+  choice.stands_for = static_cast<std::uint32_t>(number - choice.logged);
+  choice.logged = number;
+  if (!rested) return;
+  if (sites_refresh()) idle_forget();
+  const JobLock lock;
+  state.log(lock).first = sequence.next_number() - 1;
+}
+
 void end_last_epoch(CommState& state) {
   if (!state.tree.branch) return;
-  if (!state.member.rests()) pass_epoch(state, state.member.sequence().next_number());
+  if (!state.member.rests()) pass_epoch(state, state.member.sequence().next_number(), job_clocks().common_now());
   else flush_digests(state);
   end_branch(state);
 }

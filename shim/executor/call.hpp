@@ -39,9 +39,12 @@ struct ObservedCall {
   bool counts() const { return n != kUncounted; }
   std::uint8_t algorithm = 0;  ///< as in CallRecord
   bool ended_epoch = false;
-  core::Bytes block = -1;       ///< gatherv, scatterv: of this rank's own block
-  ExpectedArrival forecast;     ///< of the pattern that it ran on; the executor sets it
-  core::Bytes all_blocks = -1;  ///< gatherv, scatterv, at the root: of all blocks
+  std::uintptr_t plain_address = 0;  ///< in an idle epoch: of the site, if it tells the site
+  std::uintptr_t from = 0;           ///< in an idle epoch: the handler's return address
+  std::int32_t through = 0;          ///< in an idle epoch: as of plain_address()
+  core::Bytes block = -1;            ///< gatherv, scatterv: of this rank's own block
+  ExpectedArrival forecast;          ///< of the pattern that it ran on; the executor sets it
+  core::Bytes all_blocks = -1;       ///< gatherv, scatterv, at the root: of all blocks
   /// The bytes of the call in this rank's counts of the site.
   core::Bytes bytes() const { return core::is_irregular(signature.op) ? all_blocks : signature.bytes; }
   Operands operands;

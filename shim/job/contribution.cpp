@@ -17,6 +17,7 @@
 #include "shim/sites/sites.hpp"
 #include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
+#include "shim/state/cost.hpp"
 #include "shim/state/earlier_run.hpp"
 #include "shim/state/process.hpp"
 #include "shim/state/rules.hpp"
@@ -70,6 +71,7 @@ void take_frames(const JobLock& lock) {
 
 void refresh_contribution(const JobLock& lock, bool finished) {
   profiles::Contribution& c = lock->mine;
+  for (CommState* s = lock->states; s; s = s->next) idle_pass(*s);
   idle_drain();
   lock->queue.drain();
   c.job.wall_time_s = static_cast<double>(now() - job_process().started) * 1e-9;
@@ -85,6 +87,7 @@ void refresh_contribution(const JobLock& lock, bool finished) {
   // Another thread cannot read the counters of the one that started MPI.
   if (const profiles::Usage usage = sampler.total_usage(); usage.wall > 0) c.process.usage = usage;
   if (mpi_time.watched) c.process.peers = sampler.peers();  // only this thread writes them
+  for (std::size_t i = 0; i < profiles::kCosts; ++i) c.process.cost.of[i] = spent.of(static_cast<profiles::CostOf>(i));
   c.process.courteous = job_rules().courteous || yields_by_itself();
   if (job_world().together) {
     c.clock_offset = job_clocks().offset;

@@ -135,7 +135,10 @@ void survey_hosts() {
     if (!job_rules().nonblocking_waits) yield_in_progress(true);
   }
   job_rules().decides = job_rules().policy.mode == core::Mode::apply || job_rules().nonblocking_waits;
-  job_rules().may_idle = !job_rules().nonblocking_waits && !job_rules().policy.decides_alone();
+  const bool observes = job_rules().policy.mode == core::Mode::observe;
+  job_rules().samples_epochs = observes && job_rules().policy.budget && !job_rules().policy.record_arrivals &&
+                               job_rules().policy.exchange == core::Exchange::epoch;
+  job_rules().may_idle = !job_rules().nonblocking_waits && (observes || !job_rules().policy.decides_alone());
   survey_clocks(job_clocks(), job_world().rank, first_of);
 }
 

@@ -15,6 +15,7 @@
 #include "shim/log.hpp"
 #include "shim/mpi/entry.hpp"
 #include "shim/state/communicator.hpp"
+#include "shim/state/cost.hpp"
 #include "shim/state/output.hpp"
 #include "shim/state/process.hpp"
 #include "shim/state/shared.hpp"
@@ -64,6 +65,7 @@ void begin_snapshots() {
 
 void write_due_snapshot() noexcept {
   const KeepErrno keep;
+  const Spending work(profiles::CostOf::files);
   if (!active.load() || job_process().pid != getpid()) return;  // a forked child
   const Outcome done = attempt([&] {
     const JobLock lock;

@@ -36,6 +36,7 @@
 #include "shim/sites/sites.hpp"
 #include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
+#include "shim/state/cost.hpp"
 #include "shim/state/earlier_run.hpp"
 #include "shim/state/output.hpp"
 #include "shim/state/process.hpp"
@@ -128,6 +129,7 @@ void give_up(const char* why) noexcept {
 }  // namespace
 
 void start_job() noexcept try {
+  const Spending work(profiles::CostOf::start);
   const std::lock_guard lock(start_mutex);
   if (ended_at_start || job_world().comm != MPI_COMM_NULL) return;
   int rank = 0, size = 1, level = MPI_THREAD_SINGLE;

@@ -26,7 +26,10 @@ namespace {
 int on_end(MPI_Comm, int, void*, void*) {
   if (!active.exchange(false)) return MPI_SUCCESS;
   snapshot_due = INT64_MAX;
-  idle_stop();
+  {
+    const JobLock lock;
+    for (CommState* s = lock->states; s; s = s->next) idle_stop(*s);
+  }
   sampler.stop_sampling();
   live->since.store(now(), std::memory_order_relaxed);
   live->inside.store(profiles::LiveLine::kFinalizing, std::memory_order_relaxed);

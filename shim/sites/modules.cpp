@@ -177,10 +177,10 @@ void sites_start() {
   dl_iterate_phdr(note_unloaded, &unloaded);
 }
 
-void sites_refresh() {
+bool sites_refresh() {
   unsigned long long now_unloaded = 0;
   dl_iterate_phdr(note_unloaded, &now_unloaded);
-  if (now_unloaded == unloaded) return;
+  if (now_unloaded == unloaded) return false;
   const std::lock_guard lock(sites_mutex);
   unloaded = now_unloaded;
   skipped_count = 0;
@@ -188,6 +188,7 @@ void sites_refresh() {
   dl_iterate_phdr(note_mappings, nullptr);
   forget_keys();
   forget_rules();
+  return true;
 }
 
 }  // namespace latecomer::shim

@@ -64,8 +64,14 @@ inline SiteSlot& site_of(void* return_address, void* frame) {
 /// The frame of an address: its module, with build-id and offset.
 profiles::Frame frame_at(std::uintptr_t address);
 
-/// Forgets addresses if a library was unloaded, because another may occupy them now.
-void sites_refresh();
+/// Forgets addresses if a library was unloaded, because another may occupy them now. Returns whether it was.
+bool sites_refresh();
+/// The return address in the program, if it alone identifies the site of a call, or 0. The call may come through one
+/// frame of a binding of MPI: then `through` is the distance from the handler's frame to the end of the binding's.
+/// `slot`: of the call.
+std::uintptr_t plain_address(const SiteSlot& slot, std::uintptr_t address, std::uintptr_t frame, std::int32_t& through);
+/// The end of this thread's stack.
+std::uintptr_t stack_end();
 
 /// The number of sites so far, and the frames of all sites.
 std::size_t site_count();

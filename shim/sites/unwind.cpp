@@ -95,22 +95,6 @@ bool is_passed(std::uintptr_t address) {
   return packed != 0 ? FrameRule::unpack(packed).mpi : in_generated(address);
 }
 
-/// The end of this thread's stack. Rules are followed only inside it.
-std::uintptr_t stack_end() {
-  thread_local std::uintptr_t end = 0;
-  if (end == 0) [[unlikely]] {
-    end = 1;
-    pthread_attr_t attributes;
-    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-      void* low = nullptr;
-      std::size_t size = 0;
-      if (pthread_attr_getstack(&attributes, &low, &size) == 0) end = reinterpret_cast<std::uintptr_t>(low) + size;
-      pthread_attr_destroy(&attributes);
-    }
-  }
-  return end;
-}
-
 /// The current position of a walk along the stack.
 struct Place {
   std::uintptr_t address, rsp, rbp;
@@ -352,6 +336,35 @@ void sites_depth(int depth, int callers, bool python_wanted, const std::vector<s
   python = python_wanted;
   one_frame = frames_per_call == 1 && !python;
   name_wrappers(wrappers);
+}
+
+std::uintptr_t stack_end() {
+  thread_local std::uintptr_t end = 0;
+  if (end == 0) [[unlikely]] {
+    end = 1;
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+      void* low = nullptr;
+      std::size_t size = 0;
+      if (pthread_attr_getstack(&attributes, &low, &size) == 0) end = reinterpret_cast<std::uintptr_t>(low) + size;
+      pthread_attr_destroy(&attributes);
+    }
+  }
+  return end;
+}
+
+std::uintptr_t plain_address(const SiteSlot& slot, std::uintptr_t address, std::uintptr_t frame,
+                             std::int32_t& through) {
+  through = 0;
+  if (const std::uintptr_t direct = slot.address.load(std::memory_order_relaxed); direct != 0) return direct;
+  const std::uint64_t packed = rule_of(address);
+  if (packed == 0 || python || frames_per_site > 1) return 0;
+  const FrameRule rule = FrameRule::unpack(packed);
+  Place at{address, frame + 16, *reinterpret_cast<const std::uintptr_t*>(frame)};
+  if (!rule.mpi || rule.base != FrameRule::from_rsp || !follow(rule, stack_end(), at) || is_passed(at.address))
+    return 0;
+  through = static_cast<std::int32_t>(at.rsp - frame);
+  return at.address;
 }
 
 void forget_rules() {

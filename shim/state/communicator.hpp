@@ -37,6 +37,23 @@ struct CallLog {
   }
 };
 
+/// Which epochs of a communicator this rank logs in mode observe.
+struct EpochChoice {
+  int level = 0;                 ///< core::EpochSample
+  std::uint64_t logged = 0;      ///< number of the last logged epoch
+  std::uint32_t stands_for = 1;  ///< where this epoch is logged: the epochs since then
+  Nanoseconds began = 0;         ///< begin of the epoch; 0: it is the first
+  Nanoseconds logged_until = 0;  ///< end of the last logged epoch
+  Nanoseconds length = 0;        ///< recent length of an epoch
+};
+
+/// The calls of an idle epoch that take the short path (shim/call/idle.hpp).
+struct IdleCalls {
+  std::int64_t left = 0;     ///< that may still take it
+  std::int64_t granted = 0;  ///< `left` at first; idle_stop() passes the difference to the sequence
+  std::uint64_t first = 0;   ///< number of the first of them
+};
+
 /// A communicator's part in the exchange.
 struct ExchangeState {
   std::unique_ptr<Leadership> leadership;  ///< on comm rank 0, once the communicator is identified
@@ -66,6 +83,8 @@ struct CommState {
   std::vector<Rank> world;                        ///< [comm rank]: world rank
   core::AgreementMember member;                   ///< its part in the agreement
   ExchangeState tree;
+  EpochChoice choice;
+  IdleCalls idle;
   DispatchState dispatch;
   profiles::CallSample* sample = nullptr;  ///< of its calls; nullptr: none
   CommState *next = nullptr, *previous = nullptr;

@@ -17,6 +17,8 @@ struct Rules {
   bool nonblocking_waits = false;  ///< native blocking collectives run in their non-blocking form to wait courteously
   /// Idle epochs are possible: native calls wait in MPI's own form, and all rules decide through plans.
   bool may_idle = false;
+  /// Mode observe with a budget: ranks leave out epochs.
+  bool samples_epochs = false;
   bool decides = false;  ///< some native call may be replaced, so the reduction's operator matters
 };
 

@@ -42,12 +42,12 @@ struct RankOf final : DigestNode::Host {
     book.job_of(size);
   }
   bool send_message(Rank to, std::span<const char> message) override;
-  CallSums apply_facts(const CallRecord& record, const CallFacts& facts, std::uint32_t stands_for) override {
+  CallSums apply_facts(const CallRecord& record, const CallFacts& facts, const StandsFor& stands_for) override {
     return book.add_own(record, facts, rank, rank, node.size(), stands_for);
   }
   void take_call(std::uint64_t, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
-                 std::uint32_t) override;
-  void take_sums(const CallDigest& call, const CallFacts& facts, const CallSums& sums) override;
+                 const StandsFor&) override;
+  void take_sums(const CallDigest& call, const CallFacts& facts, const CallSums& sums, const StandsFor&) override;
   void count_missing(std::uint64_t calls) override {
     std::printf("missing %llu\n", static_cast<unsigned long long>(calls));
   }
@@ -104,7 +104,7 @@ bool RankOf::send_message(Rank to, std::span<const char> message) {
 }
 
 void RankOf::take_call(std::uint64_t, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
-                       std::uint32_t) {
+                       const StandsFor&) {
   ++job.counted;
   if (group == Groups::kOther) group = book.groups.of(job.world);
   book.add_call(call, {job.world, group}, facts, nullptr);
@@ -112,7 +112,7 @@ void RankOf::take_call(std::uint64_t, const CallDigest& call, const CallFacts& f
   for (const Nanoseconds arrival : sampled.arrivals) pattern.push_back(arrival - call.first);
 }
 
-void RankOf::take_sums(const CallDigest& call, const CallFacts& facts, const CallSums& sums) {
+void RankOf::take_sums(const CallDigest& call, const CallFacts& facts, const CallSums& sums, const StandsFor&) {
   book.add_awaited(call, {job.world, group}, facts, sums);
 }
 
@@ -148,7 +148,7 @@ void table_row(int size, bool learns) {
     }
     for (std::size_t r = 0; r < logs.size(); ++r)
       timed(*job.ranks[r], [&] {
-        job.ranks[r]->node.end_epoch(static_cast<std::uint64_t>(epoch * kCalls), logs[r], 0, 0, *job.ranks[r]);
+        job.ranks[r]->node.end_epoch(static_cast<std::uint64_t>(epoch * kCalls), logs[r], {}, *job.ranks[r]);
       });
     while (!job.under_way.empty()) {
       Message message = std::move(job.under_way.front());

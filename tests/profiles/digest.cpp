@@ -3,15 +3,18 @@
 // random trees whose messages arrive in any order, late, or not at all.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstdlib>
 #include <deque>
 #include <map>
 #include <memory>
 #include <new>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "core/agreement/epoch_sample.hpp"
 #include "core/agreement/mailbox.hpp"
 #include "core/base/text.hpp"
 #include "profiles/record/digest_node.hpp"
@@ -103,17 +106,19 @@ struct Reference {
   std::map<SiteKey, Site> sites;
   std::map<Rank, double> late, waited, awaited;
 
-  void add(const Records& records, Nanoseconds tie) {
+  /// `times`: calls that it stands for. `sums`: what its times stand for.
+  void add(const Records& records, Nanoseconds tie, std::uint32_t times = 1, double sums = 1) {
     const auto size = static_cast<std::int32_t>(records.size());
     const CallRecord& any = records[0];
     const CallRecord& owner = records[core::is_rooted(any.op) ? static_cast<std::size_t>(any.root) : 0];
     Site& site = sites[{owner.site, owner.op, size, owner.callers}];
     const auto [first, last] = std::ranges::minmax(records, {}, &CallRecord::arrival);
-    ++site.calls;
-    site.divergent += std::ranges::any_of(records, [&](const CallRecord& r) { return r.site != owner.site; });
-    site.callers += std::ranges::any_of(records, [&](const CallRecord& r) { return r.callers != owner.callers; });
+    site.calls += times;
+    site.divergent += times * std::ranges::any_of(records, [&](const CallRecord& r) { return r.site != owner.site; });
+    site.callers +=
+        times * std::ranges::any_of(records, [&](const CallRecord& r) { return r.callers != owner.callers; });
     const auto imbalance = last.arrival - first.arrival;
-    site.imbalance += static_cast<double>(imbalance);
+    site.imbalance += static_cast<double>(imbalance) * sums;
     Rank latest = -1;
     double sum = 0, elapsed = 0, error = 0;
     Nanoseconds exit = 0;
@@ -131,27 +136,28 @@ struct Reference {
     for (Rank r = 0; r < size; ++r) {
       const auto offset = static_cast<double>(records[static_cast<std::size_t>(r)].arrival - first.arrival);
       Row& row = site.rows[r];
-      ++row.count;
-      row.last += r == latest;
-      row.offsets += offset;
-      late[r] += offset - (sum - offset) / (size - 1);
+      row.count += times;
+      row.last += r == latest ? times : 0;
+      row.offsets += offset * sums;
+      late[r] += (offset - (sum - offset) / (size - 1)) * sums;
     }
     std::vector<const CallRecord*> pointers;
     for (const CallRecord& r : records) pointers.push_back(&r);
-    for_each_wait(pointers, [&](std::size_t waits, std::size_t for_rank, Nanoseconds spent) {
-      site.rows[static_cast<Rank>(waits)].waited += static_cast<double>(spent);
-      site.rows[static_cast<Rank>(for_rank)].awaited += static_cast<double>(spent);
-      waited[static_cast<Rank>(waits)] += static_cast<double>(spent);
-      awaited[static_cast<Rank>(for_rank)] += static_cast<double>(spent);
+    for_each_wait(pointers, [&](std::size_t waits, std::size_t for_rank, Nanoseconds one) {
+      const double spent = static_cast<double>(one) * sums;
+      site.rows[static_cast<Rank>(waits)].waited += spent;
+      site.rows[static_cast<Rank>(for_rank)].awaited += spent;
+      waited[static_cast<Rank>(waits)] += spent;
+      awaited[static_cast<Rank>(for_rank)] += spent;
     });
     if (owner.expected >= 0) {
-      ++site.forecasts;
-      site.error += error / size;
+      site.forecasts += times;
+      site.error += error * sums / size;
     }
     if (!complete) return;
-    ++site.after_calls;
-    site.after += static_cast<double>(exit - last.arrival);
-    site.elapsed += elapsed / size;
+    site.after_calls += times;
+    site.after += static_cast<double>(exit - last.arrival) * sums;
+    site.elapsed += elapsed * sums / size;
   }
 };
 
@@ -180,26 +186,27 @@ class Ranks {
       all.messages[{rank, to}].emplace_back(message.begin(), message.end());
       return true;
     }
-    CallSums apply_facts(const CallRecord& record, const CallFacts& facts, std::uint32_t stands_for) override {
+    CallSums apply_facts(const CallRecord& record, const CallFacts& facts, const StandsFor& stands_for) override {
       const WithMemory with_memory;
       return book.add_own(record, facts, rank, rank, node.size(), stands_for);
     }
     void take_call(std::uint64_t n, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
-                   std::uint32_t stands_for) override {
+                   const StandsFor& stands_for) override {
       const WithMemory with_memory;
       all.in_order = all.in_order && n >= all.next;
       all.next = n + 1;
       ++all.counted;
       const Members members{all.world_, book.groups.of(all.world_)};
-      book.add_call(call, members, facts, nullptr);
+      book.add_call(call, members, facts, nullptr, stands_for);
       if (sampled.arrivals.empty()) return;
       ++all.sampled;
       book.add_scan(call, members, sampled.arrivals, stands_for);
       if (core::is_irregular(call.op)) all.blocks_fit = all.blocks_fit && sampled.blocks.size() == all.world_.size();
     }
-    void take_sums(const CallDigest& call, const CallFacts& facts, const CallSums& sums) override {
+    void take_sums(const CallDigest& call, const CallFacts& facts, const CallSums& sums,
+                   const StandsFor& stands_for) override {
       const WithMemory with_memory;
-      book.add_awaited(call, {all.world_, book.groups.of(all.world_)}, facts, sums);
+      book.add_awaited(call, {all.world_, book.groups.of(all.world_)}, facts, sums, stands_for);
     }
     void count_missing(std::uint64_t calls) override { all.missing += calls; }
     void report_difference(std::uint64_t, const CallDigest&) override { ++all.different; }
@@ -288,7 +295,7 @@ void run(Ranks& ranks, const std::vector<Records>& calls, const std::vector<std:
     const auto r = static_cast<std::size_t>(random.below(ranks.size()));
     if (at[r] + 1 < ends.size() && at[r] < slowest + most_ahead) {
       const Records log = log_of(calls, ends[at[r]], ends[at[r] + 1], r);
-      ranks.step([&] { ranks[r].node.end_epoch(ends[at[r]], log, 0, static_cast<Nanoseconds>(r), ranks[r]); });
+      ranks.step([&] { ranks[r].node.end_epoch(ends[at[r]], log, {.waited = static_cast<Nanoseconds>(r)}, ranks[r]); });
       ++at[r];
       slowest = std::ranges::min(at);
     }
@@ -370,6 +377,165 @@ TEST_CASE("digest: ranks of a tree compute the figures of the definitions", "[di
     for (std::size_t r = 0; r < ranks.size(); ++r) REQUIRE(ranks[r].node.idle());
     compare(ranks.merged(), wanted);
   }
+}
+
+namespace {
+
+/// Ranks that have ended tell their neighbours, as a communicator does at its end (shim/exchange/branch.cpp). Returns
+/// whether all could.
+bool end_all(Ranks& ranks, core::SplitMix64& random) {
+  const std::size_t size = ranks.size();
+  std::vector<std::size_t> children_ended(size);
+  std::vector<bool> told(size);
+  for (std::size_t r = 0; r < size; ++r) ranks[r].node.end_calls(ranks[r]);
+  for (std::size_t left = size, idle_rounds = 0; left > 0 && idle_rounds < 3; ++idle_rounds) {
+    ranks.deliver(1 + random.below(size));
+    for (std::size_t r = 0; r < size; ++r) {
+      DigestNode& node = ranks[r].node;
+      if (told[r] || !node.idle() || children_ended[r] < node.place().children.size()) continue;
+      told[r] = true;
+      --left;
+      idle_rounds = 0;
+      if (node.place().parent < 0) continue;
+      while (ranks.deliver(1)) {  // what it has sent comes before its end
+      }
+      Ranks::One& parent = ranks[static_cast<std::size_t>(node.place().parent)];
+      parent.node.end_child(static_cast<Rank>(r), parent);
+      if (++children_ended[static_cast<std::size_t>(node.place().parent)] == parent.node.place().children.size())
+        parent.node.end_children(parent);
+    }
+    if (!ranks.messages.empty()) idle_rounds = 0;
+    if (left == 0) return true;
+  }
+  return std::ranges::all_of(told, [](bool t) { return t; });
+}
+
+}  // namespace
+
+TEST_CASE("digest: epochs that some rank does not log are left out, and the others stand for them", "[digest]") {
+  core::SplitMix64 random(16);
+  std::uint64_t whole = 0, left_out = 0;
+  for (int round = 0; round < 60; ++round) {
+    const int size = 2 + static_cast<int>(random.below(60));
+    const int epochs = 40;
+    const Program program = random_program(random, size, epochs, true);
+    Ranks ranks(random_hosts(random, size), random);
+    for (std::size_t r = 0; r < ranks.size(); ++r) ranks[r].node.let_rest();
+    // Each rank has a level of its own, which changes at times; in some rounds all are equal as a rule.
+    const bool alike = random.below(2) == 0;
+    std::vector<std::vector<int>> levels(ranks.size(), std::vector<int>(epochs));
+    for (std::size_t e = 0; e < epochs; ++e) {
+      const auto common = static_cast<int>(e / 12);
+      for (auto& of_rank : levels)
+        of_rank[e] = alike && random.below(20) != 0  ? common
+                     : e > 0 && random.below(4) != 0 ? of_rank[e - 1]
+                                                     : static_cast<int>(random.below(3));
+    }
+    std::vector<std::size_t> at(ranks.size());
+    std::size_t slowest = 0;
+    const std::size_t most_ahead = 1 + random.below(3);
+    while (slowest < epochs) {
+      const auto r = static_cast<std::size_t>(random.below(ranks.size()));
+      const std::size_t e = at[r];
+      if (e < epochs && e < slowest + most_ahead) {
+        const int level = levels[r][e];
+        if (core::EpochSample::has_epoch(e, level))
+          ranks[r].node.end_epoch(program.ends[e], log_of(program.calls, program.ends[e], program.ends[e + 1], r),
+                                  {.price = static_cast<Nanoseconds>(r),
+                                   .began = 1000 + static_cast<Nanoseconds>(1000 * e),
+                                   .ended = 2000 + static_cast<Nanoseconds>(1000 * e),
+                                   .number = e},
+                                  ranks[r]);
+        ++at[r];
+        slowest = std::ranges::min(at);
+      }
+      ranks.deliver(random.below(6 * ranks.size()));
+    }
+    REQUIRE(end_all(ranks, random));
+    Reference wanted;
+    std::uint64_t calls = 0;
+    std::optional<std::size_t> before;
+    for (std::size_t e = 0; e < epochs; ++e) {
+      const bool all =
+          std::ranges::all_of(levels, [e](const auto& of_rank) { return core::EpochSample::has_epoch(e, of_rank[e]); });
+      ++(all ? whole : left_out);
+      if (!all) continue;
+      calls += program.ends[e + 1] - program.ends[e];
+      const std::size_t epochs_since = before ? e - *before : 1;
+      before = e;
+      for (std::size_t n = program.ends[e]; n < program.ends[e + 1]; ++n)
+        wanted.add(program.calls[n], 0, static_cast<std::uint32_t>(epochs_since), static_cast<double>(epochs_since));
+    }
+    REQUIRE(ranks.missing == 0);
+    REQUIRE(ranks.counted == calls);
+    REQUIRE((ranks.in_order && ranks.blocks_fit));
+    compare(ranks.merged(), wanted);
+    std::uint64_t logged = 0;
+    const SiteBook book = ranks.merged();
+    for (const auto& [key, site] : book.sites()) logged += site.logged;
+    REQUIRE(logged == calls);
+  }
+  CHECK((whole > 500 && left_out > 500));
+}
+
+TEST_CASE("digest: the stated error of a sample of epochs is its error", "[digest]") {
+  core::SplitMix64 random(17);
+  constexpr int kEpochs = 4096, kLevel = 4, kRounds = 400;
+  for (const bool drifts : {false, true}) {
+    double squared = 0, stated = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      // Epochs of a site that has a random share of the calls, in some epochs none. Some epochs take ten times as long,
+      // and their waits, too. In the second case the share of waits also rises and falls in the run.
+      Spread spread;
+      double sum = 0, estimate = 0, time = 0, logged_until = 0;
+      std::uint64_t whole = 0;
+      for (std::uint64_t e = 0; e < kEpochs; ++e) {
+        const double length = (random.below(10) == 0 ? 10.0 : 1.0) * static_cast<double>(1000 + random.below(500));
+        const double share =
+            0.01 * static_cast<double>(random.below(20)) + (drifts ? 0.3 * std::sin(e / 500.0) + 0.3 : 0);
+        const bool logged = core::EpochSample::has_epoch(e + static_cast<std::uint64_t>(round) * kEpochs, kLevel);
+        time += length;
+        StandsFor of{1 << kLevel, (time - logged_until) / length, 1, whole + 1, length};
+        if (logged) {
+          ++whole;
+          logged_until = time;
+        }
+        const auto calls = random.below(4);
+        for (std::uint64_t n = 0; n < calls; ++n) {
+          const double value = share * length / static_cast<double>(calls);
+          sum += value;
+          if (!logged) continue;
+          estimate += value * of.time;
+          spread.add(of, value);
+        }
+      }
+      const double error = estimate - sum * logged_until / time;
+      squared += error * error;
+      stated += spread.error() * spread.error();
+    }
+    INFO("drifts " << drifts);
+    CHECK(std::sqrt(stated / squared) == Approx(1).margin(0.25));
+  }
+}
+
+TEST_CASE("digest: one epoch of each block is logged, and those of a level at all levels below", "[digest]") {
+  for (int level = 0; level <= 8; ++level) {
+    std::uint64_t in_block = 0;
+    for (std::uint64_t e = 0; e < 4096; ++e) {
+      if ((e & ((std::uint64_t{1} << level) - 1)) == 0) {
+        if (e > 0) REQUIRE(in_block == 1);
+        in_block = 0;
+      }
+      const bool logged = core::EpochSample::has_epoch(e, level);
+      in_block += logged;
+      if (logged && level > 0) REQUIRE(core::EpochSample::has_epoch(e, level - 1));
+    }
+  }
+  CHECK(core::EpochSample::level_for(0, 1000) == 0);
+  CHECK(core::EpochSample::level_for(999, 1000) == 0);
+  CHECK(core::EpochSample::level_for(1000, 1000) == 1);
+  CHECK(core::EpochSample::level_for(4500, 1000) == 3);
+  CHECK(core::EpochSample::level_for(INT64_MAX, 0) == core::EpochSample::kMostLevel);
 }
 
 TEST_CASE("digest: trees of two and three levels compute the figures of the definitions", "[digest]") {
@@ -478,7 +644,7 @@ TEST_CASE("digest: no node waits for an epoch that its parent has given up", "[d
       const auto end_all = [&](std::size_t r) {
         for (std::size_t e = 0; e + 1 < program.ends.size(); ++e) {
           const Records log = log_of(program.calls, program.ends[e], program.ends[e + 1], r);
-          apart[r].node.end_epoch(program.ends[e], log, 0, 0, apart[r]);
+          apart[r].node.end_epoch(program.ends[e], log, {}, apart[r]);
           apart.deliver(4);
         }
       };
@@ -501,7 +667,7 @@ TEST_CASE("digest: nodes whose communicator has ended come to rest by themselves
     Ranks ranks(random_hosts(random, size), random);
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       for (std::size_t e = 0; e + 1 < program.ends.size(); ++e)
-        ranks[r].node.end_epoch(program.ends[e], log_of(program.calls, program.ends[e], program.ends[e + 1], r), 0, 0,
+        ranks[r].node.end_epoch(program.ends[e], log_of(program.calls, program.ends[e], program.ends[e + 1], r), {},
                                 ranks[r]);
       ranks[r].node.end_calls(ranks[r]);
     }
@@ -517,7 +683,7 @@ TEST_CASE("digest: children that have ended without their logs stop no epoch", "
   const Program program = random_program(random, 3, 3, false);
   Ranks ranks({0, 0, 0}, random);
   const auto end_epoch = [&](std::size_t e) {
-    ranks[0].node.end_epoch(program.ends[e], log_of(program.calls, program.ends[e], program.ends[e + 1], 0), 0, 0,
+    ranks[0].node.end_epoch(program.ends[e], log_of(program.calls, program.ends[e], program.ends[e + 1], 0), {},
                             ranks[0]);
   };
   end_epoch(0);
@@ -545,7 +711,7 @@ TEST_CASE("digest: a log of 128 calls takes two pieces of the mailbox, and the f
   }
   Ranks ranks({0, 0, 0}, random);
   for (std::size_t r = 0; r < ranks.size(); ++r)
-    ranks[r].node.end_epoch(0, log_of(program.calls, 0, 128, r), 0, 0, ranks[r]);
+    ranks[r].node.end_epoch(0, log_of(program.calls, 0, 128, r), {}, ranks[r]);
   CHECK(ranks.messages.at({1, 0}).front().size() < 2 * core::Mailbox::kPiece);
   while (ranks.deliver(1) && ranks.counted < 128) {
   }
@@ -558,7 +724,7 @@ TEST_CASE("digest: damaged messages are refused", "[digest]") {
   const Program program = random_program(random, size, 3, true);
   Ranks ranks(random_hosts(random, size), random);
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    ranks[r].node.end_epoch(0, log_of(program.calls, 0, program.ends[1], r), 0, 0, ranks[r]);
+    ranks[r].node.end_epoch(0, log_of(program.calls, 0, program.ends[1], r), {}, ranks[r]);
   }
   REQUIRE_FALSE(ranks.messages.empty());
   std::uint64_t refused = 0;

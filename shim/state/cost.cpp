@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Keeps what latecomer takes within the policy's budget: which epochs are logged follows from their price.
+#include "shim/state/cost.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "shim/state/process.hpp"
+#include "shim/state/rules.hpp"
+
+namespace latecomer::shim {
+
+constinit Spent spent;
+constinit thread_local bool Spending::inside_ = false;
+
+namespace {
+
+/// The part of the budget for logs. The rest is for snapshots and causes, which have limits of their own, and for
+/// epochs that become longer or shorter.
+constexpr double kForLogs = 0.8;
+/// The first calls are all logged, within the budget of so much time. Derived: at 1% and 200 ns per call, 12,500 calls.
+constexpr double kAtFirst = 250e6;
+/// How often the share of the time that was really taken corrects the price.
+constexpr Nanoseconds kPeriod = 100'000'000;
+
+struct Pricing {
+  Nanoseconds seen = 0;           ///< Spent::of_logs() at the last logged epoch
+  double epoch = 0;               ///< recent mean cost of a logged epoch, nanoseconds
+  double share = 0;               ///< of the time, that logs may take
+  Nanoseconds from = 0, had = 0;  ///< begin of the period, and in_run() then
+};
+Pricing pricing;  // of the thread that ends epochs; several threads may mix them up, which changes a price
+
+}  // namespace
+
+void count_logged_epoch() {
+  const Nanoseconds all = spent.of_logs();
+  const auto cost = static_cast<double>(all - pricing.seen);
+  pricing.seen = all;
+  pricing.epoch = pricing.epoch == 0 ? cost : 0.75 * pricing.epoch + 0.25 * cost;
+}
+
+Nanoseconds price_of_log() {
+  const std::optional<double>& budget = job_rules().policy.budget;
+  if (!budget) return 0;
+  const Nanoseconds all = spent.in_run(), at = now();
+  if (static_cast<double>(all) < kAtFirst * *budget) return 0;
+  if (pricing.from == 0) {
+    pricing.share = kForLogs * *budget;
+    pricing.from = at;
+    pricing.had = all;
+  } else if (at - pricing.from > kPeriod) {
+    const double taken = static_cast<double>(all - pricing.had) / static_cast<double>(at - pricing.from);
+    pricing.share = std::clamp(pricing.share * (taken > *budget              ? 0.7
+                                                : taken < kForLogs * *budget ? 1.2
+                                                                             : 1.0),
+                               0.01 * *budget, kForLogs * *budget);
+    pricing.from = at;
+    pricing.had = all;
+  }
+  return static_cast<Nanoseconds>(std::min(pricing.epoch / std::max(pricing.share, 1e-9), 1e15));
+}
+
+}  // namespace latecomer::shim
