@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Prints the mean time in nanoseconds of calls on two ranks. Rank 0 measures. Without arguments: of an allreduce of 8 B,
-// of a broadcast and of a round trip of one message. tests/bench/overhead runs it natively and observed, in turns.
+// Prints the mean time in nanoseconds of calls on two ranks. Rank 0 measures. Without arguments, these are an allreduce
+// of 8 B, a broadcast and a round trip of one message. tests/bench/overhead runs it natively and observed, in turns.
 // tests/bench/budget names one kind of call.
 // Usage: real_calls [KIND [CALLS]]
 //   allreduce, bcast, barrier, message (a round trip): tight loops, 8 B
