@@ -6,14 +6,14 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <ctime>
 #include <random>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
+
+#include "sites.hpp"
 
 extern "C" __attribute__((weak)) int bare_allreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
 extern "C" __attribute__((weak)) int bare_rsend(const void*, int, MPI_Datatype, int, int, MPI_Comm);
@@ -25,30 +25,22 @@ namespace {
 
 double in = 1, out;
 
-/// A thousand places in the program, each with its own return addresses.
-template <int N>
-[[gnu::noinline]] int observed() {
-  const int rc = MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  asm volatile("" : : "r"(N));  // prevents a tail call and merging of the functions
-  return rc;
-}
-template <int N>
-[[gnu::noinline]] int bare() {
-  const int rc = bare_allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  asm volatile("" : : "r"(N));
-  return rc;
-}
-[[gnu::noinline]] int least() {
-  const int rc = least_allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  asm volatile("" : : "r"(1));
-  return rc;
-}
-constexpr int kSites = 1000;  // chosen, not measured
-using Site = int (*)();
-template <int... N>
-std::pair<std::array<Site, kSites>, std::array<Site, kSites>> make(std::integer_sequence<int, N...>) {
-  return {{observed<N>...}, {bare<N>...}};
-}
+struct Observed {
+  [[gnu::always_inline]] int operator()() const {
+    return MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  }
+};
+struct Bare {
+  [[gnu::always_inline]] int operator()() const {
+    return bare_allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  }
+};
+struct Least {
+  [[gnu::always_inline]] int operator()() const {
+    return least_allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  }
+};
+constexpr Site least = site<Least, 1>;
 
 double seconds() {
   timespec t;
@@ -169,7 +161,7 @@ int main(int argc, char** argv) {
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (!bare_allreduce) MPI_Abort(MPI_COMM_WORLD, 3);
-  const auto [with, without] = make(std::make_integer_sequence<int, kSites>());
+  const auto with = make_sites<Observed>(), without = make_sites<Bare>();
   if (argc > 2) {
     tight(rank, argv[1], with[0], without[0]);
     MPI_Finalize();
