@@ -27,7 +27,7 @@ Json awaited_json(const Caller& caller, int per_row) {
     Json one = {{"rank", number * per_row}};
     if (per_row > 1) one["ranks"] = per_row;
     one["mean_offset_ns"] = r.offset.mean();
-    one["last_count"] = r.last_count;
+    one["last_count"] = caller.pattern->share_of_calls(r.last_count, caller.calls);
     one["waited_ns"] = r.waited_ns;
     one["awaited_ns"] = r.awaited_ns;
     if (const auto found = caller.before.find(number); found != caller.before.end())

@@ -566,7 +566,7 @@ class ProfileWriter {
         text += ",\"ranks\":" + std::to_string(std::min(per_row_, std::max(1, ranks - number * per_row_)));
       write_number(text, ",\"mean_offset_ns\":", r.offset.mean());
       write_number(text, ",\"stddev_ns\":", r.offset.stddev());
-      text += ",\"last_count\":" + std::to_string(r.last_count);
+      text += ",\"last_count\":" + std::to_string(p.share_of_calls(r.last_count, row.calls));
       write_number(text, ",\"waited_ns\":", r.waited_ns);
       write_number(text, ",\"awaited_ns\":", r.awaited_ns);
       if (before != before_.end())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs one MPI program natively and under the preload with a list of policies, and compares the runs.
 
-A policy's name is none (observe), finalize (observe, exchange at the end), nonblocking (native waits in the
+A policy's name is none (observe), resting (observe, with the smallest budget), finalize (observe, exchange at the end), nonblocking (native waits in the
 non-blocking forms), off, auto, or an algorithm. An algorithm applies to every collective that has one of that name.
 Exit status and, with --same-output, standard output must equal native's. The profile must be complete and conform
 to its schema. With --dispatches the algorithm must have run."""
@@ -78,7 +78,9 @@ def under(name):
     failures = []
     served = [row["op"] for row in catalogue if row["name"] == name]
     policy = {"version": 1}
-    if name == "finalize":
+    if name == "resting":
+        policy["budget"] = 0.0001
+    elif name == "finalize":
         policy["exchange"] = "finalize"
     elif name == "nonblocking":  # courteous native waits in the non-blocking forms
         policy.update(mode="apply", waiting="courteous", courteous_by="nonblocking")
