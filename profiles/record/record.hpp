@@ -339,7 +339,8 @@ struct PatternSite {
   /// A number of `calls`, as one of `exact` calls.
   std::uint64_t share_of_calls(std::uint64_t number, std::uint64_t exact) const {
     if (!estimated()) return number;
-    return static_cast<std::uint64_t>(static_cast<double>(number) / static_cast<double>(calls) * static_cast<double>(exact));
+    return static_cast<std::uint64_t>(static_cast<double>(number) / static_cast<double>(calls) *
+                                      static_cast<double>(exact));
   }
   void merge(const PatternSite& other);
 };

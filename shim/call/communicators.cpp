@@ -6,6 +6,7 @@
 #include <new>
 
 #include "shim/call/idle.hpp"
+#include "shim/call/record.hpp"
 #include "shim/call/requests.hpp"
 #include "shim/causes/waits_for.hpp"
 #include "shim/engine/engine.hpp"
@@ -14,6 +15,7 @@
 #include "shim/exchange/exchange.hpp"
 #include "shim/executor/executor.hpp"
 #include "shim/guard.hpp"
+#include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
 #include "shim/state/process.hpp"
 #include "shim/state/shared.hpp"
@@ -37,6 +39,7 @@ void end_state(CommState* state) {
   if (job_world().state == state) job_world().state = nullptr;
   if (active.load()) {
     attempt([&] {
+      add_elapsed(*state, job_clocks().common_now());
       end_last_epoch(*state);
       pump_mail();
       note_outcome(*state);

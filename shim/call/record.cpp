@@ -133,8 +133,10 @@ void record_exit(ObservedCall& call, Nanoseconds exit) {
   lock->queue.add(local, spent, call.bytes(), rests && call.algorithm == 0, state.share);
 }
 
-void add_elapsed(const JobLock& lock, CommState& state, Nanoseconds end) {
+void add_elapsed(CommState& state, Nanoseconds end) {
   const EpochChoice& choice = state.choice;
+  if (choice.level == 0 || state.member.rests()) return;
+  const JobLock lock;
   const Nanoseconds length = std::max<Nanoseconds>(end - choice.began, 1);
   const double sums = static_cast<double>(end - choice.logged_until) / static_cast<double>(length);
   double all = 0;

@@ -6,6 +6,7 @@
 #include <array>
 #include <new>
 
+#include "core/agreement/epoch_sample.hpp"
 #include "core/base/text.hpp"
 #include "shim/call/communicators.hpp"
 #include "shim/call/idle.hpp"
@@ -45,6 +46,40 @@ bool talking() { return job_world().together && job_rules().policy.exchange == c
     no_memory_left("the agreement on a communicator");
 }
 
+/// Forgets the addresses of libraries that were unloaded.
+void forget_unloaded() {
+  if (sites_refresh()) idle_forget();
+}
+
+/// Mode observe: decides whether this rank logs the epoch that the current call begins. `at`: time of the call.
+void choose_epoch(CommState& state, Nanoseconds at) {
+  const core::Sequence& sequence = state.member.sequence();
+  EpochChoice& choice = state.choice;
+  // A slower pace counts at once, a faster one by and by.
+  const Nanoseconds length = choice.began > 0 ? at - choice.began : 0;
+  choice.length = std::max(length, choice.length / 2);
+  choice.began = at;
+  const bool rested = state.member.rests();
+  if (!rested) {
+    choice.logged_until = at;
+    count_logged_epoch();
+  }
+  // Earlier epochs are shorter.
+  const bool steady = sequence.next_number() > core::Sequence::kSteadyEpoch;
+  const Nanoseconds price = agree_on_price(state, price_of_log());
+  choice.level = steady ? core::EpochSample::level_for(price, choice.length) : 0;
+  const std::uint64_t number = sequence.epochs_ended();
+  const bool logged = core::EpochSample::has_epoch(number, choice.level);
+  state.member.begin_alone(logged);
+  if (!logged) return;
+  choice.stands_for = static_cast<std::uint32_t>(number - choice.logged);
+  choice.logged = number;
+  if (!rested) return;
+  forget_unloaded();
+  const JobLock lock;
+  state.log(lock).first = sequence.next_number() - 1;
+}
+
 [[gnu::noinline, gnu::cold]] void at_boundary(ObservedCall& call, const core::Sequence::Before& step) {
   const KeepErrno keep;
   const Spending work(profiles::CostOf::exchange);
@@ -60,6 +95,8 @@ bool talking() { return job_world().together && job_rules().policy.exchange == c
     // The next boundary tries again.
   }
   call.ended_epoch = !rested;
+  forget_unloaded();
+  if (!rested) add_elapsed(state, call.arrival);
   end_epoch(state, rested, call.arrival);
   if (state.tree.branch) pump_mail();
   if (job_rules().samples_epochs) choose_epoch(state, call.arrival);

@@ -88,6 +88,7 @@ int this_thread() { return static_cast<int>(syscall(SYS_gettid)); }
 }  // namespace
 
 bool Sampler::read_counters(Reading& out) const {
+  spent.add(profiles::CostOf::causes, cost_);  // not by a clock: a rank may lose its core in a system call
   timespec cpu, process;
   rusage usage;
   char text[96];
@@ -202,7 +203,6 @@ bool Sampler::read_at_exit(Nanoseconds exit) {
 
 void Sampler::open_interval(std::uint32_t stands_for, Nanoseconds exit) {
   const KeepErrno keep;
-  const Spending work(profiles::CostOf::causes);
   open_ = mpi_time.sampled = read_at_exit(exit);
   stands_for_ = stands_for;
 }
@@ -221,7 +221,6 @@ void Sampler::open_interval_at_random(Nanoseconds exit) {
 
 void Sampler::close_interval() {
   const KeepErrno keep;
-  const Spending work(profiles::CostOf::causes);
   open_ = mpi_time.sampled = false;
   Reading end;
   closed_ = this_thread() == thread_ && read_counters(end);
@@ -230,7 +229,6 @@ void Sampler::close_interval() {
 
 void Sampler::store_interval(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit, std::uint32_t times) {
   const KeepErrno keep;
-  const Spending work(profiles::CostOf::causes);
   const bool due = exit - read_at_ >= long_;
   const bool late = due && static_cast<double>(exit - left_at_) >= kMost * static_cast<double>(exit - read_at_);
   if (closed_) {

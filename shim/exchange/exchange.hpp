@@ -75,9 +75,6 @@ bool check_call(CommState& state, const core::Signature& signature, std::uint64_
 /// of the call.
 void end_epoch(CommState& state, bool rested, Nanoseconds at);
 
-/// Mode observe: decides whether this rank logs the epoch that the current call begins. `at`: time of the call.
-void choose_epoch(CommState& state, Nanoseconds at);
-
 /// At the end of a communicator, or of the job: sends the log of the last epoch up, and lets the tree end.
 void end_last_epoch(CommState& state);
 

@@ -5,16 +5,11 @@
 #include <new>
 #include <utility>
 
-#include "core/agreement/epoch_sample.hpp"
-#include "shim/call/idle.hpp"
-#include "shim/call/record.hpp"
 #include "shim/exchange/branch.hpp"
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
-#include "shim/sites/sites.hpp"
 #include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
-#include "shim/state/cost.hpp"
 #include "shim/state/shared.hpp"
 #include "shim/state/world.hpp"
 
@@ -49,7 +44,6 @@ void keep_signatures(Leadership& lead, std::uint64_t first, std::size_t calls) {
 
 /// Sends the log of the calls before `next` up.
 void pass_epoch(CommState& state, std::uint64_t next, Nanoseconds end) {
-  if (state.choice.level > 0) add_elapsed(JobLock(), state, end);
   const std::uint64_t first = state.log(JobLock()).first;
   auto log = take_log(state, next);
   if (state.usable() && state.size > 1 && !state.tree.broken && state.tree.branch) {
@@ -66,7 +60,6 @@ void pass_epoch(CommState& state, std::uint64_t next, Nanoseconds end) {
 }  // namespace
 
 void end_epoch(CommState& state, bool rested, Nanoseconds at) {
-  if (sites_refresh()) idle_forget();
   const std::uint64_t next = state.member.sequence().next_number() - 1;  // the call that ends the epoch begins the next
   if (rested) {
     take_log(state, next);
@@ -87,34 +80,6 @@ void end_epoch(CommState& state, bool rested, Nanoseconds at) {
   } catch (const std::bad_alloc&) {
     // Each record tries again to get memory.
   }
-}
-
-void choose_epoch(CommState& state, Nanoseconds at) {
-  const core::Sequence& sequence = state.member.sequence();
-  EpochChoice& choice = state.choice;
-  // A slower pace counts at once, a faster one by and by.
-  const Nanoseconds length = choice.began > 0 ? at - choice.began : 0;
-  choice.length = std::max(length, choice.length / 2);
-  choice.began = at;
-  const bool rested = state.member.rests();
-  if (!rested) {
-    choice.logged_until = at;
-    count_logged_epoch();
-  }
-  // Earlier epochs are shorter.
-  const bool steady = sequence.next_number() > core::Sequence::kSteadyEpoch;
-  const Nanoseconds price = agree_on_price(state, price_of_log());
-  choice.level = steady ? core::EpochSample::level_for(price, choice.length) : 0;
-  const std::uint64_t number = sequence.epochs_ended();
-  const bool logged = core::EpochSample::has_epoch(number, choice.level);
-  state.member.begin_alone(logged);
-  if (!logged) return;
-  choice.stands_for = static_cast<std::uint32_t>(number - choice.logged);
-  choice.logged = number;
-  if (!rested) return;
-  if (sites_refresh()) idle_forget();
-  const JobLock lock;
-  state.log(lock).first = sequence.next_number() - 1;
 }
 
 void end_last_epoch(CommState& state) {

@@ -13,6 +13,7 @@
 
 #include "profiles/format/profile.hpp"
 #include "profiles/record/merged.hpp"
+#include "shim/call/record.hpp"
 #include "shim/exchange/branch.hpp"
 #include "shim/exchange/exchange.hpp"
 #include "shim/exchange/mail.hpp"
@@ -23,6 +24,7 @@
 #include "shim/job/snapshots.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/names.hpp"
+#include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
 #include "shim/state/output.hpp"
 #include "shim/state/post.hpp"
@@ -330,7 +332,10 @@ void settle_trees() {
 
 Gathered gather_profile() noexcept {
   try_patterns([&] {
-    for (CommState* s = JobLock()->states; s; s = s->next) end_last_epoch(*s);
+    for (CommState* s = JobLock()->states; s; s = s->next) {
+      add_elapsed(*s, job_clocks().common_now());
+      end_last_epoch(*s);
+    }
   });
   if (!meet_ranks()) return Gathered::cut;
   try_patterns([&] {

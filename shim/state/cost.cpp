@@ -3,6 +3,7 @@
 #include "shim/state/cost.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 
 #include "shim/state/process.hpp"
@@ -29,11 +30,13 @@ struct Pricing {
   double share = 0;               ///< of the time, that logs may take
   Nanoseconds from = 0, had = 0;  ///< begin of the period, and in_run() then
 };
-Pricing pricing;  // of the thread that ends epochs; several threads may mix them up, which changes a price
+Pricing pricing;  // under the mutex, as several threads may end epochs
+std::mutex mutex;
 
 }  // namespace
 
 void count_logged_epoch() {
+  const std::lock_guard lock(mutex);
   const Nanoseconds all = spent.of_logs();
   const auto cost = static_cast<double>(all - pricing.seen);
   pricing.seen = all;
@@ -45,6 +48,7 @@ Nanoseconds price_of_log() {
   if (!budget) return 0;
   const Nanoseconds all = spent.in_run(), at = now();
   if (static_cast<double>(all) < kAtFirst * *budget) return 0;
+  const std::lock_guard lock(mutex);
   if (pricing.from == 0) {
     pricing.share = kForLogs * *budget;
     pricing.from = at;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
    Calls that follow each other at once, so that most of them rest within a budget.
-   Usage: budget every ROUNDS   all collectives, on communicators of several sizes, with sizes that change
-          budget rooted ROUNDS  only broadcasts and gathers, on all ranks, and on communicators that have no other calls
-          budget late FAST SLOW MS   FAST allreduces at once, then SLOW allreduces to which rank 1 comes MS late
+   Usage: budget every ROUNDS: all collectives, on communicators of several sizes, with sizes that change.
+   Usage: budget rooted ROUNDS: only broadcasts and gathers, on communicators of several sizes.
+   Usage: budget late FAST SLOW MS: FAST allreduces at once, then SLOW allreduces to which rank 1 comes MS late.
    Exit status 1: a result is wrong. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
