@@ -276,9 +276,9 @@ struct PatternSource {
 };
 
 /// The spread of a sum of times over the logged epochs of a communicator, for the sampling error of its estimate. Each
-/// epoch stands for the time since the one before it, so neighbours show how much an epoch's share of the time differs
-/// from the share in the time for which it stands: the estimate of the variance from successive differences. Epochs
-/// that stand for themselves add nothing.
+/// epoch stands for the time since the one before it. So two that follow each other show how much an epoch's share of
+/// the time differs from the share in the time between: the estimate of the variance from successive differences.
+/// Epochs that stand for themselves add nothing.
 class Spread {
  public:
   void add(const StandsFor& of, double value) {
