@@ -144,8 +144,9 @@ class DigestNode {
   void finish_oldest(Host& host);
   void reserve(std::size_t records);
   void take_log(const PartHead& part, std::span<const char> samples, Rank from);
-  void take_facts(std::uint64_t first, std::span<const char> part, std::span<const char> patterns, Host& host);
-  void take_sums(std::uint64_t first);
+  void take_facts(std::uint64_t first, std::span<const CallFacts> facts, std::span<const char> part,
+                  std::span<const char> patterns, Host& host);
+  void take_sums(std::uint64_t first, std::span<const CallSums> sums);
   void leave_late(Host& host);
   void drop_epochs_ahead(std::uint64_t until);
   /// Whether more than `most` epochs are of this kind, with more calls than `most` steady epochs have. Slow calls make
