@@ -205,6 +205,27 @@ class PackedEntries {
   }
 };
 
+/// A column of SampleRows: one of the values of a call of the epoch.
+struct SampleColumn {
+  enum What : std::uint8_t { arrival, exit, bytes };
+  std::uint64_t call;  ///< index in the epoch
+  What what;
+  std::int64_t number() const { return static_cast<std::int64_t>(call * 4 + what); }
+  static SampleColumn of(std::int64_t number) {
+    const auto n = static_cast<std::uint64_t>(number);
+    return {n / 4, static_cast<What>(n % 4)};
+  }
+};
+
+/// Times of a call are near its first arrival.
+struct SampleBase {
+  std::span<const CallDigest> digests;
+  std::int64_t operator()(std::int64_t column) const {
+    const auto [call, what] = SampleColumn::of(column);
+    return what == SampleColumn::bytes ? 0 : digests[call].first;
+  }
+};
+
 /// Appends to `out` all bytes that `step` appends, or none if it throws. An incomplete part would damage the next one.
 template <typename Step>
 void append_whole(std::vector<char>& out, Step step) {
@@ -316,32 +337,31 @@ void DigestNode::Epoch::begin(std::uint64_t at, std::size_t children) {
   samples.clear();
 }
 
-/// Keeps the times of the sampled calls of one rank: the rank, the number of bytes that follow, and the values.
-void DigestNode::add_block(Epoch& epoch, std::span<const CallRecord> records, Rank rank) {
-  block_.clear();
-  Packer values(block_);
-  Nanoseconds before = 0;
+/// Keeps the times of the sampled calls of one rank.
+void DigestNode::add_sample(Epoch& epoch, std::span<const CallRecord> records, Rank rank) {
+  columns_.clear();
+  values_.clear();
+  const auto add = [&](std::size_t call, SampleColumn::What what, std::int64_t value) {
+    columns_.push_back(SampleColumn{call, what}.number());
+    values_.push_back(value);
+  };
   for (std::size_t i = 0; i < records.size(); ++i) {
     const CallRecord& r = records[i];
     if (!sampled(r.op, (r.edge & kSampled) != 0, epoch.first + i)) continue;
-    values.difference(r.arrival, before);
-    if (with_exits_) values.difference(r.exit, r.arrival);
-    if (core::is_irregular(r.op)) values.difference(r.bytes, 0);
-    before = r.arrival;
+    add(i, SampleColumn::arrival, r.arrival);
+    if (with_exits_) add(i, SampleColumn::exit, r.exit);
+    if (core::is_irregular(r.op)) add(i, SampleColumn::bytes, r.bytes);
   }
-  if (block_.empty()) return;
-  append_whole(epoch.samples, [&] {
-    Packer out(epoch.samples);
-    out.number(static_cast<std::uint64_t>(rank));
-    out.number(block_.size());
-    out.append(block_);
-  });
+  if (columns_.empty()) return;
+  const std::span<std::int64_t> row = epoch.samples.add(columns_, 1);
+  row[0] = rank;
+  std::ranges::copy(values_, row.begin() + 1);
 }
 
 void DigestNode::merge_records(Epoch& epoch, std::span<const CallRecord> records, Rank rank) {
   if (epoch.digests.size() < records.size()) epoch.digests.resize(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) epoch.digests[i].add(records[i], rank, size_);
-  add_block(epoch, records, rank);
+  add_sample(epoch, records, rank);
 }
 
 void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> records, Nanoseconds uncertainty,
@@ -413,7 +433,10 @@ void DigestNode::pass_up(Epoch& epoch, Host& host) {
     PackedEntries entries;
     if (leaf) entries.pack(out, std::span<const CallRecord>(epoch.records));
     else entries.pack(out, std::span<const CallDigest>(epoch.digests));
-    pack_extra(out, epoch.samples);
+    packed_samples_.clear();
+    Packer samples(packed_samples_);
+    epoch.samples.pack(samples, SampleBase{epoch.digests});
+    pack_extra(out, packed_samples_);
   });
   flush_parts(host);
   epoch.digests.clear();
@@ -432,25 +455,24 @@ void DigestNode::scatter(const Epoch& epoch) {
   sampled_blocks_.resize(values);
   sampled_exits_.resize(with_exits_ ? values : 0);
   sampled_ranks_.assign(sampled_calls_.size(), 0);
-  for (Unpacker in(epoch.samples); in.good && !in.empty();) {
-    const std::uint64_t rank = in.number();
-    Unpacker block(in.take(in.number()));
-    if (!in.good || rank >= size) return;
-    Nanoseconds before = 0;
-    for (std::size_t k = 0; k < sampled_calls_.size(); ++k) {
-      const std::size_t at = k * size + static_cast<std::size_t>(rank);
-      const Nanoseconds arrival = block.difference(before);
-      const Nanoseconds exit = with_exits_ ? block.difference(arrival) : 0;
-      const bool irregular = core::is_irregular(epoch.digests[sampled_calls_[k]].op);
-      const std::int64_t bytes = irregular ? block.difference(0) : 0;
-      if (!block.good) break;
-      sampled_arrivals_[at] = arrival;
-      if (with_exits_) sampled_exits_[at] = exit;
-      if (irregular) sampled_blocks_[at] = bytes;
-      before = arrival;
-      ++sampled_ranks_[k];
+  epoch.samples.each([&](const SampleRows::Group& group) {
+    const std::size_t ranks = group.rows.size() / group.row_size();
+    for (std::size_t c = 0; c < group.columns.size(); ++c) {
+      const SampleColumn column = SampleColumn::of(group.columns[c]);
+      const auto found = std::ranges::lower_bound(sampled_calls_, column.call);
+      if (found == sampled_calls_.end() || *found != column.call) continue;
+      const auto k = static_cast<std::size_t>(found - sampled_calls_.begin());
+      auto& to = column.what == SampleColumn::arrival ? sampled_arrivals_
+                 : column.what == SampleColumn::exit  ? sampled_exits_
+                                                      : sampled_blocks_;
+      const std::span<std::int64_t> row = std::span(to).subspan(k * size, size);
+      for (std::size_t i = 0; i < ranks; ++i) {
+        const auto rank = static_cast<std::size_t>(group.rows[i * group.row_size()]);
+        if (rank < size) row[rank] = group.rows[i * group.row_size() + 1 + c];
+      }
+      if (column.what == SampleColumn::arrival) sampled_ranks_[k] += static_cast<std::int32_t>(ranks);
     }
-  }
+  });
 }
 
 CallSampled DigestNode::sample_of(std::size_t at) const {
@@ -612,7 +634,13 @@ void DigestNode::take_log(const PartHead& part, std::span<const char> samples, R
   }
   if (epoch->digests.size() < part.count) epoch->digests.resize(part.count);
   for (std::size_t i = 0; i < part.count; ++i) epoch->digests[i].merge(digests_[i]);
-  append_whole(epoch->samples, [&] { Packer(epoch->samples).append(samples); });
+  Unpacker in(samples);
+  epoch->samples.unpack(
+      in,
+      [&](std::int64_t column) {
+        return SampleColumn::of(column).call < part.count && (with_exits_ || column % 4 != SampleColumn::exit);
+      },
+      SampleBase{digests_});
 }
 
 /// Takes the facts of an epoch. The parent has finished this epoch and all before, maybe without the logs of this rank.
