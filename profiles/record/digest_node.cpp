@@ -18,61 +18,111 @@ auto properties_of(auto& call) {
   return std::tie(call.site, call.bytes, call.callers, call.root, call.op, call.kind, call.algorithm, call.edge);
 }
 
-/// Writes the entries of a part one after the other, and reads them again. The times of an entry are relative to the
-/// times of the entry before.
-class EntryTimes {
+/// Packs the entries of a part in blocks, and unpacks them. An entry is a row of numbers, and its times are relative to
+/// the times of the entry before. What few entries have follows the block, such as a new shape.
+class PackedEntries {
  public:
-  Nanoseconds before = 0;
+  template <typename Entry>
+  void pack(Packer& out, std::span<const Entry> entries) {
+    constexpr std::size_t kColumns = std::tuple_size_v<decltype(row_of(std::declval<const Entry&>()))>;
+    std::array<NumberRow<kColumns>, kBlock> rows;
+    while (!entries.empty()) {
+      const auto these = entries.first(std::min(kBlock, entries.size()));
+      std::ranges::transform(these, rows.begin(), [&](const Entry& e) { return row_of(e); });
+      out.block(std::span<const NumberRow<kColumns>>(rows).first(these.size()));
+      for (std::size_t i = 0; i < these.size(); ++i) pack_rest(out, rows[i][0], these[i]);
+      entries = entries.subspan(these.size());
+    }
+  }
+  /// `entries` grows if there are more than ever before. Entries behind the first `count` are old ones.
+  template <typename Entry>
+  void unpack(Unpacker& in, std::uint64_t count, std::vector<Entry>& entries) {
+    constexpr std::size_t kColumns = std::tuple_size_v<decltype(row_of(std::declval<const Entry&>()))>;
+    NumberColumns<kColumns> columns;
+    for (std::size_t begin = 0; begin < count && in.good; begin += kBlock) {
+      const std::size_t rows = std::min<std::uint64_t>(kBlock, count - begin);
+      in.block(rows, columns);
+      if (entries.size() < begin + rows) entries.resize(begin + rows);
+      for (std::size_t i = 0; i < rows; ++i) fill(entries[begin + i], ColumnsOfRow{columns, i}, in);
+    }
+  }
 
-  void pack(Packer& out, const CallRecord& r) {
+ private:
+  template <std::size_t Columns>
+  struct ColumnsOfRow {
+    const NumberColumns<Columns>& columns;
+    std::size_t row;
+    std::uint64_t operator()(std::size_t column) const { return columns[column][row]; }
+  };
+
+  Nanoseconds before_ = 0;
+  Rank maker_before_ = 0;
+  LastShapes shapes_;
+  std::size_t new_shapes_ = 0;  ///< in the block that is being packed
+
+  std::uint64_t number_of(const CallShape& shape) {
+    const std::uint64_t back = shapes_.find(shape);
+    if (back != 0) return back;
+    shapes_.add(shape);
+    ++new_shapes_;
+    return 0;
+  }
+  void pack_shape(Packer& out, std::uint64_t number) {
+    if (number == 0) out.shape(shapes_[new_shapes_--]);
+  }
+  /// The shape with this number.
+  const CallShape& shape_of(std::uint64_t back, Unpacker& in) {
+    if (shapes_.has(back)) return shapes_[back];
+    in.good = in.good && back == 0;
+    shapes_.add(in.shape());
+    return shapes_[1];
+  }
+
+  NumberRow<4> row_of(const CallRecord& r) {
     CallShape s;
     properties_of(s) = properties_of(r);
-    out.shape(s);
-    out.difference(r.arrival, before);
-    out.number(r.exit == 0 ? 0 : 1 + Packer::folded(r.exit, r.arrival));
-    out.number(static_cast<std::uint64_t>(r.expected + std::int64_t{1}));
-    before = r.exit == 0 ? r.arrival : r.exit;
+    const Nanoseconds before = std::exchange(before_, r.exit == 0 ? r.arrival : r.exit);
+    return {number_of(s), Packer::folded(r.arrival, before), r.exit == 0 ? 0 : 1 + Packer::folded(r.exit, r.arrival),
+            static_cast<std::uint64_t>(r.expected + std::int64_t{1})};
   }
-  CallRecord record(Unpacker& in) {
-    const CallShape s = in.shape();
-    CallRecord r;
-    properties_of(r) = properties_of(s);
-    r.arrival = in.difference(before);
-    const std::uint64_t spent = in.number();
-    r.exit = spent == 0 ? 0 : Unpacker::unfolded(spent - 1, r.arrival);
-    r.expected = static_cast<std::int32_t>(static_cast<std::int64_t>(in.number()) - 1);
-    before = r.exit == 0 ? r.arrival : r.exit;
-    return r;
+  void pack_rest(Packer& out, std::uint64_t shape, const CallRecord&) { pack_shape(out, shape); }
+  void fill(CallRecord& r, auto number, Unpacker& in) {
+    properties_of(r) = properties_of(shape_of(number(0), in));
+    r.arrival = Unpacker::unfolded(number(1), before_);
+    r.exit = number(2) == 0 ? 0 : Unpacker::unfolded(number(2) - 1, r.arrival);
+    r.expected = static_cast<std::int32_t>(static_cast<std::int64_t>(number(3)) - 1);
+    before_ = r.exit == 0 ? r.arrival : r.exit;
   }
 
-  void pack(Packer& out, const CallDigest& d) {
+  NumberRow<11> row_of(const CallDigest& d) {
     const auto flag = [](bool set, int bit) { return static_cast<std::uint8_t>(set << bit); };
     CallShape s;
     properties_of(s) = properties_of(d);
     s.ranks = d.ranks;
     s.flags = static_cast<std::uint8_t>(flag(d.owned, 0) | flag(d.by_pattern, 1) | flag(d.complete, 2) |
-                                        flag(d.divergent, 3) | flag(d.other_callers, 4) | flag(d.other >= 0, 5) |
-                                        flag(d.sampled, 6));
-    out.shape(s);
-    out.difference(d.first, before);
-    out.difference(d.last, d.first);
-    out.number(static_cast<std::uint64_t>(d.arrivals));
-    out.difference(d.exit, d.last);
-    out.difference(d.elapsed, 0);
-    out.number(static_cast<std::uint64_t>(d.said));
-    pack_ranks(out, d);
-    out.difference(d.maker, 0);
-    if (d.other >= 0) {
-      out.difference(d.other, 0);
-      out.difference(d.other_root, 0);
-      out.number(static_cast<std::uint64_t>(d.other_op));
-    }
-    before = d.last;
+                                        flag(d.divergent, 3) | flag(d.other_callers, 4) | flag(d.sampled, 5));
+    return {number_of(s),
+            Packer::folded(d.first, std::exchange(before_, d.last)),
+            Packer::folded(d.last, d.first),
+            static_cast<std::uint64_t>(d.arrivals),
+            Packer::folded(d.exit, d.last),
+            Packer::folded(d.elapsed, 0),
+            static_cast<std::uint64_t>(d.said),
+            number_of_latest(d),
+            number_of_awaited(d),
+            Packer::folded(d.maker, std::exchange(maker_before_, d.maker)),
+            static_cast<std::uint64_t>(d.other + std::int64_t{1})};
   }
-  CallDigest digest(Unpacker& in) {
-    const CallShape s = in.shape();
+  void pack_rest(Packer& out, std::uint64_t shape, const CallDigest& d) {
+    pack_shape(out, shape);
+    pack_awaited_at(out, d);
+    if (d.other < 0) return;
+    out.difference(d.other_root, 0);
+    out.number(static_cast<std::uint64_t>(d.other_op));
+  }
+  void fill(CallDigest& d, auto number, Unpacker& in) {
+    const CallShape& s = shape_of(number(0), in);
     const auto flag = [&](int bit) { return (s.flags >> bit & 1) != 0; };
-    CallDigest d;
     properties_of(d) = properties_of(s);
     d.ranks = s.ranks;
     d.owned = flag(0);
@@ -80,67 +130,99 @@ class EntryTimes {
     d.complete = flag(2);
     d.divergent = flag(3);
     d.other_callers = flag(4);
-    d.sampled = flag(6);
-    d.first = in.difference(before);
-    d.last = in.difference(d.first);
-    d.arrivals = static_cast<Nanoseconds>(in.number());
-    d.exit = in.difference(d.last);
-    d.elapsed = in.difference(0);
-    d.said = static_cast<std::int32_t>(in.number());
-    unpack_ranks(in, d);
-    d.maker = static_cast<Rank>(in.difference(0));
-    if (flag(5)) {
-      d.other = static_cast<Rank>(in.difference(0));
-      d.other_root = static_cast<std::int32_t>(in.difference(0));
-      const std::uint64_t other_op = in.number();
-      in.good = in.good && d.other >= 0 && other_op < core::kCollectives;
-      if (in.good) d.other_op = static_cast<core::Collective>(other_op);
-    }
-    before = d.last;
-    return d;
+    d.sampled = flag(5);
+    d.first = Unpacker::unfolded(number(1), before_);
+    d.last = Unpacker::unfolded(number(2), d.first);
+    d.arrivals = static_cast<Nanoseconds>(number(3));
+    d.exit = Unpacker::unfolded(number(4), d.last);
+    d.elapsed = Unpacker::unfolded(number(5), 0);
+    d.said = static_cast<std::int32_t>(number(6));
+    fill_ranks(d, number(7), number(8), in);
+    d.maker = static_cast<Rank>(Unpacker::unfolded(number(9), maker_before_));
+    d.other = static_cast<Rank>(number(10)) - 1;
+    d.other_root = d.other < 0 ? -1 : static_cast<std::int32_t>(in.difference(0));
+    const std::uint64_t other_op = d.other < 0 ? 0 : in.number();
+    in.good = in.good && other_op < core::kCollectives;
+    d.other_op = in.good ? static_cast<core::Collective>(other_op) : core::Collective::barrier;
+    before_ = d.last;
+    maker_before_ = d.maker;
   }
 
-  void pack(Packer& out, const CallFacts& f) {
-    out.shape({.site = f.site,
-               .callers = f.callers,
-               .flags = static_cast<std::uint8_t>(f.known | f.by_pattern << 1 | f.with_arrivals << 2)});
-    out.difference(f.first, before);
-    out.difference(f.last, f.first);
-    out.number(static_cast<std::uint64_t>(f.arrivals));
-    pack_ranks(out, f);
-    before = f.last;
+  NumberRow<6> row_of(const CallFacts& f) {
+    return {number_of({.site = f.site,
+                       .callers = f.callers,
+                       .flags = static_cast<std::uint8_t>(f.known | f.by_pattern << 1 | f.with_arrivals << 2)}),
+            Packer::folded(f.first, std::exchange(before_, f.last)),
+            Packer::folded(f.last, f.first),
+            static_cast<std::uint64_t>(f.arrivals),
+            number_of_latest(f),
+            number_of_awaited(f)};
   }
-  CallFacts facts(Unpacker& in) {
-    const CallShape s = in.shape();
-    CallFacts f;
+  void pack_rest(Packer& out, std::uint64_t shape, const CallFacts& f) {
+    pack_shape(out, shape);
+    pack_awaited_at(out, f);
+  }
+  void fill(CallFacts& f, auto number, Unpacker& in) {
+    const CallShape& s = shape_of(number(0), in);
     f.site = s.site;
     f.callers = s.callers;
     f.known = (s.flags & 1) != 0;
     f.by_pattern = (s.flags & 2) != 0;
     f.with_arrivals = (s.flags & 4) != 0;
-    f.first = in.difference(before);
-    f.last = in.difference(f.first);
-    f.arrivals = static_cast<Nanoseconds>(in.number());
-    unpack_ranks(in, f);
-    before = f.last;
-    return f;
+    f.first = Unpacker::unfolded(number(1), before_);
+    f.last = Unpacker::unfolded(number(2), f.first);
+    f.arrivals = static_cast<Nanoseconds>(number(3));
+    fill_ranks(f, number(4), number(5), in);
+    before_ = f.last;
   }
 
- private:
-  /// The latest rank, and the awaited one: 0 is the latest, 1 no rank, and higher values are its number plus 2.
+  static NumberRow<2> row_of(const CallSums& s) { return {Packer::folded(s.waited, 0), Packer::folded(s.error, 0)}; }
+  static void pack_rest(Packer&, std::uint64_t, const CallSums&) {}
+  static void fill(CallSums& s, auto number, Unpacker&) {
+    s = {Unpacker::unfolded(number(0), 0), Unpacker::unfolded(number(1), 0)};
+  }
+
+  /// The latest rank and the awaited one. Of the awaited one, 0 is the latest, 1 no rank, and higher values are its
+  /// number plus 2. Its arrival is in the rest.
   template <typename Entry>
-  static void pack_ranks(Packer& out, const Entry& e) {
-    const bool same = e.awaited >= 0 && e.awaited == e.latest && e.awaited_at == e.last;
-    out.number(static_cast<std::uint64_t>(e.latest + std::int64_t{1}));
-    out.number(same ? 0 : static_cast<std::uint64_t>(e.awaited + std::int64_t{2}));
-    if (!same && e.awaited >= 0) out.difference(e.awaited_at, e.last);
+  static std::uint64_t number_of_latest(const Entry& e) {
+    return static_cast<std::uint64_t>(e.latest + std::int64_t{1});
   }
   template <typename Entry>
-  static void unpack_ranks(Unpacker& in, Entry& e) {
-    e.latest = static_cast<Rank>(in.number()) - 1;
-    const std::uint64_t awaited = in.number();
+  static std::uint64_t number_of_awaited(const Entry& e) {
+    const bool same = e.awaited >= 0 && e.awaited == e.latest && e.awaited_at == e.last;
+    return same ? 0 : static_cast<std::uint64_t>(e.awaited + std::int64_t{2});
+  }
+  template <typename Entry>
+  static void pack_awaited_at(Packer& out, const Entry& e) {
+    if (number_of_awaited(e) > 1) out.difference(e.awaited_at, e.last);
+  }
+  template <typename Entry>
+  static void fill_ranks(Entry& e, std::uint64_t latest, std::uint64_t awaited, Unpacker& in) {
+    e.latest = static_cast<Rank>(latest) - 1;
     e.awaited = awaited == 0 ? e.latest : static_cast<Rank>(awaited - 2);
     e.awaited_at = awaited == 0 ? e.last : awaited == 1 ? INT64_MIN : in.difference(e.last);
+  }
+};
+
+/// A column of SampleRows: one of the values of a call of the epoch.
+struct SampleColumn {
+  enum What : std::uint8_t { arrival, exit, bytes };
+  std::uint64_t call;  ///< index in the epoch
+  What what;
+  std::int64_t number() const { return static_cast<std::int64_t>(call * 4 + what); }
+  static SampleColumn of(std::int64_t number) {
+    const auto n = static_cast<std::uint64_t>(number);
+    return {n / 4, static_cast<What>(n % 4)};
+  }
+};
+
+/// Times of a call are near its first arrival.
+struct SampleBase {
+  std::span<const CallDigest> digests;
+  std::int64_t operator()(std::int64_t column) const {
+    const auto [call, what] = SampleColumn::of(column);
+    return what == SampleColumn::bytes ? 0 : digests[call].first;
   }
 };
 
@@ -202,8 +284,8 @@ struct DigestNode::PartHead {
   }
   static PartHead unpack(Unpacker& in) {
     PartHead head{static_cast<PartKind>(in.number()), in.number(), in.number(), {}, 1, 1};
-    // An entry takes a byte or more.
-    in.good = in.good && head.kind <= PartKind::sums && head.count <= in.left().size();
+    // A block takes a byte or more.
+    in.good = in.good && head.kind <= PartKind::sums && head.count <= kBlock * in.left().size();
     if (head.kind == PartKind::sums) return head;
     head.note.price = in.difference(0);
     if (head.kind == PartKind::facts) {
@@ -274,32 +356,31 @@ void DigestNode::Epoch::begin(std::uint64_t at, std::size_t children) {
   samples.clear();
 }
 
-/// Keeps the times of the sampled calls of one rank: the rank, the number of bytes that follow, and the values.
-void DigestNode::add_block(Epoch& epoch, std::span<const CallRecord> records, Rank rank) {
-  block_.clear();
-  Packer values(block_);
-  Nanoseconds before = 0;
+/// Keeps the times of the sampled calls of one rank.
+void DigestNode::add_sample(Epoch& epoch, std::span<const CallRecord> records, Rank rank) {
+  columns_.clear();
+  values_.clear();
+  const auto add = [&](std::size_t call, SampleColumn::What what, std::int64_t value) {
+    columns_.push_back(SampleColumn{call, what}.number());
+    values_.push_back(value);
+  };
   for (std::size_t i = 0; i < records.size(); ++i) {
     const CallRecord& r = records[i];
     if (!sampled(r.op, (r.edge & kSampled) != 0, epoch.first + i)) continue;
-    values.difference(r.arrival, before);
-    if (with_exits_) values.difference(r.exit, r.arrival);
-    if (core::is_irregular(r.op)) values.difference(r.bytes, 0);
-    before = r.arrival;
+    add(i, SampleColumn::arrival, r.arrival);
+    if (with_exits_) add(i, SampleColumn::exit, r.exit);
+    if (core::is_irregular(r.op)) add(i, SampleColumn::bytes, r.bytes);
   }
-  if (block_.empty()) return;
-  append_whole(epoch.samples, [&] {
-    Packer out(epoch.samples);
-    out.number(static_cast<std::uint64_t>(rank));
-    out.number(block_.size());
-    out.append(block_);
-  });
+  if (columns_.empty()) return;
+  const std::span<std::int64_t> row = epoch.samples.add(columns_, 1);
+  row[0] = rank;
+  std::ranges::copy(values_, row.begin() + 1);
 }
 
 void DigestNode::merge_records(Epoch& epoch, std::span<const CallRecord> records, Rank rank) {
   if (epoch.digests.size() < records.size()) epoch.digests.resize(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) epoch.digests[i].add(records[i], rank, size_);
-  add_block(epoch, records, rank);
+  add_sample(epoch, records, rank);
 }
 
 void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> records, const Note& note, Host& host) {
@@ -371,12 +452,13 @@ void DigestNode::pass_up(Epoch& epoch, Host& host) {
              1,
              1}
         .pack(out);
-    EntryTimes times;
-    if (leaf)
-      for (const CallRecord& record : epoch.records) times.pack(out, record);
-    else
-      for (const CallDigest& digest : epoch.digests) times.pack(out, digest);
-    pack_extra(out, epoch.samples);
+    PackedEntries entries;
+    if (leaf) entries.pack(out, std::span<const CallRecord>(epoch.records));
+    else entries.pack(out, std::span<const CallDigest>(epoch.digests));
+    packed_samples_.clear();
+    Packer samples(packed_samples_);
+    epoch.samples.pack(samples, SampleBase{epoch.digests});
+    pack_extra(out, packed_samples_);
   });
   flush_parts(host);
   epoch.digests.clear();
@@ -395,25 +477,24 @@ void DigestNode::scatter(const Epoch& epoch) {
   sampled_blocks_.resize(values);
   sampled_exits_.resize(with_exits_ ? values : 0);
   sampled_ranks_.assign(sampled_calls_.size(), 0);
-  for (Unpacker in(epoch.samples); in.good && !in.empty();) {
-    const std::uint64_t rank = in.number();
-    Unpacker block(in.take(in.number()));
-    if (!in.good || rank >= size) return;
-    Nanoseconds before = 0;
-    for (std::size_t k = 0; k < sampled_calls_.size(); ++k) {
-      const std::size_t at = k * size + static_cast<std::size_t>(rank);
-      const Nanoseconds arrival = block.difference(before);
-      const Nanoseconds exit = with_exits_ ? block.difference(arrival) : 0;
-      const bool irregular = core::is_irregular(epoch.digests[sampled_calls_[k]].op);
-      const std::int64_t bytes = irregular ? block.difference(0) : 0;
-      if (!block.good) break;
-      sampled_arrivals_[at] = arrival;
-      if (with_exits_) sampled_exits_[at] = exit;
-      if (irregular) sampled_blocks_[at] = bytes;
-      before = arrival;
-      ++sampled_ranks_[k];
+  epoch.samples.each([&](const SampleRows::Group& group) {
+    const std::size_t ranks = group.rows.size() / group.row_size();
+    for (std::size_t c = 0; c < group.columns.size(); ++c) {
+      const SampleColumn column = SampleColumn::of(group.columns[c]);
+      const auto found = std::ranges::lower_bound(sampled_calls_, column.call);
+      if (found == sampled_calls_.end() || *found != column.call) continue;
+      const auto k = static_cast<std::size_t>(found - sampled_calls_.begin());
+      auto& to = column.what == SampleColumn::arrival ? sampled_arrivals_
+                 : column.what == SampleColumn::exit  ? sampled_exits_
+                                                      : sampled_blocks_;
+      const std::span<std::int64_t> row = std::span(to).subspan(k * size, size);
+      for (std::size_t i = 0; i < ranks; ++i) {
+        const auto rank = static_cast<std::size_t>(group.rows[i * group.row_size()]);
+        if (rank < size) row[rank] = group.rows[i * group.row_size() + 1 + c];
+      }
+      if (column.what == SampleColumn::arrival) sampled_ranks_[k] += static_cast<std::int32_t>(ranks);
     }
-  }
+  });
 }
 
 CallSampled DigestNode::sample_of(std::size_t at) const {
@@ -469,8 +550,7 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
   if (counted < epoch.digests.size()) host.count_missing(epoch.digests.size() - counted);
   send_down(host, [&](Packer& out) {
     PartHead{PartKind::facts, epoch.first, epoch.facts.size(), epoch.note, epoch.time, epoch.stands_for}.pack(out);
-    EntryTimes times;
-    for (const CallFacts& facts : epoch.facts) times.pack(out, facts);
+    PackedEntries().pack(out, std::span<const CallFacts>(epoch.facts));
     pack_extra(out, patterns);
   });
   apply(epoch, epoch.facts, patterns, host);
@@ -504,14 +584,10 @@ void DigestNode::pass_sums(Epoch& epoch, Host& host) {
       if (epoch.facts[i].known) host.take_sums(epoch.digests[i], epoch.facts[i], epoch.sums[i], stands_for(epoch));
     return;
   }
-  const bool errors = std::ranges::any_of(epoch.sums, [](const CallSums& s) { return s.error != 0; });
   append_whole(up_, [&] {
     Packer out(up_);
     PartHead{PartKind::sums, epoch.first, epoch.sums.size(), {}, 1, 1}.pack(out);
-    for (const CallSums& s : epoch.sums) out.difference(s.waited, 0);
-    out.number(errors);
-    if (errors)
-      for (const CallSums& s : epoch.sums) out.difference(s.error, 0);
+    PackedEntries().pack(out, std::span<const CallSums>(epoch.sums));
   });
   if (ended_) flush_parts(host);
 }
@@ -643,17 +719,23 @@ void DigestNode::take_log(const PartHead& part, std::span<const char> samples, R
   if (epoch->logs_awaited > 0) --epoch->logs_awaited;
   epoch->note.merge(part.note);
   if (part.kind == PartKind::records) {
-    merge_records(*epoch, records_, from);
+    merge_records(*epoch, std::span(records_).first(part.count), from);
     return;
   }
-  if (epoch->digests.size() < digests_.size()) epoch->digests.resize(digests_.size());
-  for (std::size_t i = 0; i < digests_.size(); ++i) epoch->digests[i].merge(digests_[i]);
-  append_whole(epoch->samples, [&] { Packer(epoch->samples).append(samples); });
+  if (epoch->digests.size() < part.count) epoch->digests.resize(part.count);
+  for (std::size_t i = 0; i < part.count; ++i) epoch->digests[i].merge(digests_[i]);
+  Unpacker in(samples);
+  epoch->samples.unpack(
+      in,
+      [&](std::int64_t column) {
+        return SampleColumn::of(column).call < part.count && (with_exits_ || column % 4 != SampleColumn::exit);
+      },
+      SampleBase{digests_});
 }
 
 /// Takes the facts of an epoch. The parent has finished this epoch and all before, maybe without the logs of this rank.
-void DigestNode::take_facts(const PartHead& head, std::span<const char> part, std::span<const char> patterns,
-                            Host& host) {
+void DigestNode::take_facts(const PartHead& head, std::span<const CallFacts> facts, std::span<const char> part,
+                            std::span<const char> patterns, Host& host) {
   const std::uint64_t first = head.first;
   price_ = head.note.price;
   facts_until_ = std::max(facts_until_, first + 1);
@@ -662,7 +744,7 @@ void DigestNode::take_facts(const PartHead& head, std::span<const char> part, st
   if (epoch && epoch->stage != Stage::ahead) {
     epoch->time = head.time;
     epoch->stands_for = head.stands_for;
-    if (epoch->stage != Stage::applied) apply(*epoch, facts_, patterns, host);
+    if (epoch->stage != Stage::applied) apply(*epoch, facts, patterns, host);
   } else if (first >= finished_) {
     // Without the log of this rank, the leader knows no call of the epoch, so no rank has waits to add up.
     Epoch none;
@@ -673,14 +755,14 @@ void DigestNode::take_facts(const PartHead& head, std::span<const char> part, st
     if (e.stage != Stage::ahead && e.first < facts_until_) e.stage = Stage::applied;
 }
 
-void DigestNode::take_sums(std::uint64_t first) {
+void DigestNode::take_sums(std::uint64_t first, std::span<const CallSums> sums) {
   Epoch* const epoch = find(first, false);
   if (!epoch) return;
   if (epoch->sums_awaited > 0) --epoch->sums_awaited;
-  if (epoch->sums.size() < sums_.size()) epoch->sums.resize(sums_.size());
-  for (std::size_t i = 0; i < sums_.size(); ++i) {
-    epoch->sums[i].waited += sums_[i].waited;
-    epoch->sums[i].error += sums_[i].error;
+  if (epoch->sums.size() < sums.size()) epoch->sums.resize(sums.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    epoch->sums[i].waited += sums[i].waited;
+    epoch->sums[i].error += sums[i].error;
   }
 }
 
@@ -695,30 +777,19 @@ bool DigestNode::take_message(std::span<const char> message, Host& host) {
     const PartHead part = PartHead::unpack(in);
     if (!in.good || from_child == (part.kind == PartKind::facts) || (!from_child && from != place_.parent))
       return false;
-    EntryTimes times;
-    const auto each = [&](auto& entries, auto entry) {
-      entries.clear();
-      for (std::uint64_t i = 0; i < part.count && in.good; ++i) entries.push_back(entry());
-    };
+    PackedEntries entries;
     std::span<const char> extra;
-    if (part.kind == PartKind::records) {
-      each(records_, [&] { return times.record(in); });
-    } else if (part.kind == PartKind::digests) {
-      each(digests_, [&] { return times.digest(in); });
-    } else if (part.kind == PartKind::facts) {
-      each(facts_, [&] { return times.facts(in); });
-    } else {
-      each(sums_, [&] { return CallSums{in.difference(0), 0}; });
-      if (in.number() != 0)
-        for (CallSums& s : sums_) s.error = in.difference(0);
-    }
+    if (part.kind == PartKind::records) entries.unpack(in, part.count, records_);
+    else if (part.kind == PartKind::digests) entries.unpack(in, part.count, digests_);
+    else if (part.kind == PartKind::facts) entries.unpack(in, part.count, facts_);
+    else entries.unpack(in, part.count, sums_);
     if (part.kind != PartKind::sums) extra = in.take(in.number());
     if (!in.good) return false;
     const std::span<const char> whole = rest.first(rest.size() - in.left().size());
     rest = in.left();
     if (given_up_) continue;
-    if (part.kind == PartKind::facts) take_facts(part, whole, extra, host);
-    else if (part.kind == PartKind::sums) take_sums(part.first);
+    if (part.kind == PartKind::facts) take_facts(part, std::span(facts_).first(part.count), whole, extra, host);
+    else if (part.kind == PartKind::sums) take_sums(part.first, std::span(sums_).first(part.count));
     else take_log(part, extra, from, host);
     advance(host);
   }

@@ -20,6 +20,7 @@
 #include "core/agreement/agreement.hpp"
 #include "core/agreement/tree.hpp"
 #include "profiles/record/digest.hpp"
+#include "profiles/record/sample_rows.hpp"
 
 namespace latecomer::profiles {
 
@@ -155,7 +156,7 @@ class DigestNode {
     std::vector<CallDigest> digests;
     std::vector<CallFacts> facts;  ///< on the leader only
     std::vector<CallSums> sums;
-    std::vector<char> samples;  ///< blocks of ranks, packed
+    SampleRows samples;
 
     /// Continues without messages of the children.
     void await_nothing() { logs_awaited = sums_awaited = 0; }
@@ -165,7 +166,7 @@ class DigestNode {
 
   Epoch* find(std::uint64_t first, bool create);
   void merge_records(Epoch& epoch, std::span<const CallRecord> records, Rank rank);
-  void add_block(Epoch& epoch, std::span<const CallRecord> records, Rank rank);
+  void add_sample(Epoch& epoch, std::span<const CallRecord> records, Rank rank);
   void advance(Host& host);
   void pass_up(Epoch& epoch, Host& host);
   void decide(Epoch& epoch, Host& host);
@@ -176,8 +177,9 @@ class DigestNode {
   void take_log(const PartHead& part, std::span<const char> samples, Rank from, Host& host);
   void leave_out_until(std::uint64_t first, Rank child);
   StandsFor stands_for(const Epoch& epoch) const;
-  void take_facts(const PartHead& head, std::span<const char> part, std::span<const char> patterns, Host& host);
-  void take_sums(std::uint64_t first);
+  void take_facts(const PartHead& head, std::span<const CallFacts> facts, std::span<const char> part,
+                  std::span<const char> patterns, Host& host);
+  void take_sums(std::uint64_t first, std::span<const CallSums> sums);
   void leave_late(Host& host);
   void drop_epochs_ahead();
   bool is_left_out(const Epoch& epoch) const;
@@ -224,7 +226,8 @@ class DigestNode {
   std::uint64_t lost_from_ = UINT64_MAX, lost_until_ = 0;  ///< range of first calls in which logs of epochs were lost
   std::vector<char> up_;                                   ///< parts that wait to be sent to the parent
   // Work space: messages, and the entries of the part that is being taken.
-  std::vector<char> message_, block_;
+  std::vector<char> message_, packed_samples_;
+  std::vector<std::int64_t> columns_, values_;  ///< of the sample that is being added
   std::vector<CallRecord> records_;
   std::vector<CallDigest> digests_;
   std::vector<CallFacts> facts_;

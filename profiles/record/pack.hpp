@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A compact format for the records that ranks exchange. The times of successive calls are near each other, and calls
-// repeat. So a call with the shape of one of the last calls takes about 10 bytes instead of 48.
+// repeat. So a call with the shape of one of the last calls takes about 8 bytes instead of 48.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -48,6 +49,17 @@ class LastShapes {
   std::size_t next_ = 0, count_ = 0;
 };
 
+/// The most rows of a block. Derived: one number of an unusual length costs its column 31 numbers of that length.
+inline constexpr std::size_t kBlock = 32;
+template <std::size_t Columns>
+using NumberRow = std::array<std::uint64_t, Columns>;
+template <std::size_t Columns>
+using NumberColumns = std::array<std::array<std::uint64_t, kBlock>, Columns>;
+
+constexpr std::uint64_t little_endian(std::uint64_t value) {
+  return std::endian::native == std::endian::little ? value : __builtin_bswap64(value);
+}
+
 class Packer {
  public:
   explicit Packer(std::vector<char>& out) : out_(out) {}
@@ -58,7 +70,7 @@ class Packer {
     std::size_t count = 0;
     for (; value >= 0x80; value >>= 7) bytes[count++] = static_cast<char>(value | 0x80);
     bytes[count++] = static_cast<char>(value);
-    out_.insert(out_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count));
+    append(std::span(bytes).first(count));
   }
   /// Writes the difference of two numbers. Differences near 0, of either sign, take one byte.
   void difference(std::int64_t to, std::int64_t from) { number(folded(to, from)); }
@@ -66,16 +78,9 @@ class Packer {
     const std::uint64_t value = static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
     return value << 1 ^ (std::uint64_t{0} - (value >> 63));
   }
-  void plain(std::uint64_t value) {
-    const auto bytes = std::bit_cast<std::array<char, sizeof value>>(value);
-    out_.insert(out_.end(), bytes.begin(), bytes.end());
-  }
+  void plain(std::uint64_t value) { append(std::bit_cast<std::array<char, sizeof value>>(value)); }
   void append(std::span<const char> bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
   void shape(const CallShape& s) {
-    const std::uint64_t back = shapes_.find(s);
-    number(back);
-    if (back != 0) return;
-    shapes_.add(s);
     plain(s.site);
     difference(s.bytes, 0);
     number(s.callers);
@@ -85,10 +90,38 @@ class Packer {
          {static_cast<std::uint8_t>(s.op), static_cast<std::uint8_t>(s.kind), s.algorithm, s.edge, s.flags})
       out_.push_back(static_cast<char>(byte));
   }
+  /// Writes rows of numbers, at most kBlock of them. All numbers of a column have the same length, so a reader decides
+  /// nothing per number. Two lengths share a byte, in front of the numbers.
+  template <std::size_t Columns>
+  void block(std::span<const NumberRow<Columns>> rows) {
+    NumberRow<Columns> all{};
+    for (const auto& row : rows)
+      for (std::size_t c = 0; c < Columns; ++c) all[c] |= row[c];
+    std::array<char, (Columns + 1) / 2> lengths{};
+    std::size_t bytes = 0;
+    for (std::size_t c = 0; c < Columns; ++c) {
+      const auto length = static_cast<std::size_t>(std::bit_width(all[c]) + 7) / 8;
+      lengths[c / 2] = static_cast<char>(lengths[c / 2] | length << c % 2 * 4);
+      bytes += length * rows.size();
+      all[c] = length;
+    }
+    append(lengths);
+    const std::size_t begin = out_.size();
+    out_.resize(begin + bytes + sizeof(std::uint64_t));  // the last number is written with eight bytes, too
+    char* at = out_.data() + begin;
+    for (std::size_t c = 0; c < Columns; ++c) {
+      if (all[c] == 0) continue;
+      for (const auto& row : rows) {
+        const std::uint64_t value = little_endian(row[c]);
+        std::memcpy(at, &value, sizeof value);
+        at += all[c];
+      }
+    }
+    out_.resize(begin + bytes);
+  }
 
  private:
   std::vector<char>& out_;
-  LastShapes shapes_;
 };
 
 /// Reads the format of Packer. After damaged bytes, `good` is false, and all values are 0.
@@ -135,9 +168,6 @@ class Unpacker {
     return out;
   }
   CallShape shape() {
-    const std::uint64_t back = number();
-    if (shapes_.has(back)) return shapes_[back];
-    good = good && back == 0;
     CallShape s;
     s.site = plain();
     s.bytes = difference(0);
@@ -154,13 +184,43 @@ class Unpacker {
     s.algorithm = byte(2);
     s.edge = byte(3);
     s.flags = byte(4);
-    shapes_.add(s);
     return s;
+  }
+  template <std::size_t Columns>
+  void block(std::size_t rows, NumberColumns<Columns>& out) {
+    const std::span<const char> lengths = take((Columns + 1) / 2);
+    for (std::size_t c = 0; c < Columns && good; ++c)
+      column(static_cast<std::uint8_t>(lengths[c / 2]) >> c % 2 * 4 & 15, std::span(out[c]).first(rows));
   }
 
  private:
+  void column(std::size_t length, std::span<std::uint64_t> out) {
+    good = good && length <= sizeof(std::uint64_t);
+    const char* at = in_.data();
+    const std::size_t readable = in_.size();
+    take(length * out.size());
+    if (!good || length == 0) {
+      std::ranges::fill(out, 0);
+      return;
+    }
+    const auto read = [&](std::uint64_t& number, std::size_t bytes) {
+      std::uint64_t value = 0;
+      std::memcpy(&value, at, bytes);
+      at += length;
+      number = little_endian(value);
+    };
+    // Reads eight bytes and drops what is above the number, except near the end of the message.
+    const std::size_t whole =
+        readable < sizeof(std::uint64_t) ? 0 : std::min(out.size(), (readable - sizeof(std::uint64_t)) / length + 1);
+    const std::uint64_t mask = ~std::uint64_t{0} >> (8 * (sizeof(std::uint64_t) - length));
+    for (std::uint64_t& number : out.first(whole)) {
+      read(number, sizeof number);
+      number &= mask;
+    }
+    for (std::uint64_t& number : out.subspan(whole)) read(number, length);
+  }
+
   std::span<const char> in_;
-  LastShapes shapes_;
 };
 
 }  // namespace latecomer::profiles

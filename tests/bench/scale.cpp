@@ -2,7 +2,11 @@
 // The cost of the exchange against the number of ranks. All ranks of a job are in one process, and messages are copied
 // from one node of the tree to the next. Counts messages and bytes, and measures the processor time of a rank per call,
 // in epochs of 128 calls.
-// Usage: scale_table [RANKS...]
+//
+// Between two messages of a rank, the other ranks use the caches. That makes the work of a node dearer than in a
+// process of its own, and each message has a clock around it, which is a system call. So the leader, and the other node
+// with the most children, repeat their work alone: a new node takes the same logs and messages, with one clock around
+// all. Usage: scale_table [RANKS...]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +30,8 @@ namespace {
 constexpr std::size_t kMostBytes = 20 << 10;
 // A node takes its memory in the first five epochs.
 constexpr int kCalls = 128, kWarm = 8, kEpochs = 24, kRanksPerHost = 32;
+constexpr double kMeasured = (kEpochs - kWarm) * kCalls;
+constexpr int kRepeats = 5;
 
 /// Processor time of this thread, so that other processes do not count.
 std::int64_t clock_ns() {
@@ -35,6 +41,13 @@ std::int64_t clock_ns() {
 }
 
 struct Job;
+
+/// What a node takes: a message, or the log of an epoch.
+struct Taken {
+  int epoch;
+  std::vector<char> message;
+  std::vector<CallRecord> log;  ///< if the message is empty
+};
 
 struct RankOf final : DigestNode::Host {
   RankOf(Job& of, Rank r, int size, core::TreePlace place)
@@ -64,6 +77,10 @@ struct RankOf final : DigestNode::Host {
   std::uint64_t messages = 0, bytes = 0;
   std::vector<Nanoseconds> pattern;
   std::uint32_t group = Groups::kOther;
+  bool alone = false;      ///< nobody gets its messages
+  bool remembers = false;  ///< keeps what it takes
+  std::vector<Taken> taken;
+  std::vector<char> sent;
 };
 
 struct Message {
@@ -92,6 +109,10 @@ struct Job {
 bool RankOf::send_message(Rank to, std::span<const char> message) {
   ++messages;
   bytes += message.size();
+  if (alone) {
+    sent.assign(message.begin(), message.end());
+    return true;
+  }
   std::vector<char> bytes_of;
   if (!job.spare.empty()) {
     bytes_of = std::move(job.spare.back());
@@ -116,8 +137,35 @@ void RankOf::take_sums(const CallDigest& call, const CallFacts& facts, const Cal
   book.add_awaited(call, {job.world, group}, facts, sums);
 }
 
+/// The processor time per call of a node that takes the same again, without the other ranks: the median of some
+/// repeats.
+double time_alone(Job& job, const RankOf& of) {
+  std::vector<double> per_call;
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    RankOf node(job, of.rank, of.node.size(), of.node.place());
+    node.alone = true;
+    node.sent.reserve(kMostBytes);
+    std::int64_t begin = 0;
+    for (const Taken& taken : of.taken) {
+      if (begin == 0 && taken.epoch == kWarm) begin = clock_ns();
+      if (!taken.message.empty()) {
+        if (!node.node.take_message(taken.message, node)) std::abort();
+      } else {
+        node.node.end_epoch(static_cast<std::uint64_t>(taken.epoch * kCalls), taken.log, 0, 0, node);
+      }
+    }
+    per_call.push_back(static_cast<double>(clock_ns() - begin) / kMeasured);
+  }
+  std::ranges::sort(per_call);
+  return per_call[kRepeats / 2];
+}
+
 void table_row(int size, bool learns) {
   Job job(size);
+  RankOf& leader = *job.ranks[0];
+  RankOf& inner = **std::ranges::max_element(job.ranks.begin() + 1, job.ranks.end(), {},
+                                             [](const auto& r) { return r->node.place().children.size(); });
+  leader.remembers = inner.remembers = true;
   core::SplitMix64 random(1);
   std::vector<std::vector<CallRecord>> logs(static_cast<std::size_t>(size));
   const auto timed = [](RankOf& rank, auto work) {
@@ -146,34 +194,38 @@ void table_row(int size, bool learns) {
         logs[r].push_back(record);
       }
     }
-    for (std::size_t r = 0; r < logs.size(); ++r)
+    for (std::size_t r = 0; r < logs.size(); ++r) {
+      if (job.ranks[r]->remembers) job.ranks[r]->taken.push_back({epoch, {}, logs[r]});
       timed(*job.ranks[r], [&] {
         job.ranks[r]->node.end_epoch(static_cast<std::uint64_t>(epoch * kCalls), logs[r], {}, *job.ranks[r]);
       });
+    }
     while (!job.under_way.empty()) {
       Message message = std::move(job.under_way.front());
       job.under_way.pop_front();
       RankOf& to = *job.ranks[static_cast<std::size_t>(message.to)];
+      if (to.remembers) to.taken.push_back({epoch, message.bytes, {}});
       timed(to, [&] {
         if (!to.node.take_message(message.bytes, to)) std::abort();
       });
       job.spare.push_back(std::move(message.bytes));
     }
   }
+  const std::uint64_t counted = job.counted;
   std::vector<double> per_call;
   std::uint64_t most_messages = 0, most_bytes = 0;
-  constexpr double kMeasured = (kEpochs - kWarm) * kCalls;
   for (const auto& r : job.ranks) {
     per_call.push_back(static_cast<double>(r->spent) / kMeasured);
     most_messages = std::max(most_messages, r->messages);
     most_bytes = std::max(most_bytes, r->bytes);
   }
-  const double leader = per_call[0];
+  const double among_others = per_call[0];
   std::ranges::sort(per_call);
-  std::printf("%6d  %-8s  %5d  %8.0f  %8.0f  %8.0f  %10.1f  %12.0f\n", size, learns ? "learns" : "observes",
-              job.ranks[0]->node.place().depth, leader, per_call[per_call.size() / 2], per_call.back(),
+  std::printf("%6d  %-8s  %5d  %8.0f  %8.0f  %8.0f  %8.0f  %8.0f  %10.1f  %12.0f\n", size,
+              learns ? "learns" : "observes", leader.node.place().depth, time_alone(job, leader),
+              time_alone(job, inner), among_others, per_call[per_call.size() / 2], per_call.back(),
               static_cast<double>(most_messages) / (kEpochs - kWarm), static_cast<double>(most_bytes) / kMeasured);
-  if (job.counted != kEpochs * kCalls) std::printf("counted %llu\n", static_cast<unsigned long long>(job.counted));
+  if (counted != kEpochs * kCalls) std::printf("counted %llu\n", static_cast<unsigned long long>(counted));
 }
 
 }  // namespace
@@ -185,7 +237,9 @@ int main(int argc, char** argv) {
   std::printf(
       "# all ranks in one process, %d per host; nanoseconds per call in an epoch of %d calls; the most of any rank\n",
       kRanksPerHost, kCalls);
-  std::printf("# ranks  mode      depth  leader    median      most  messages/epoch  bytes/call\n");
+  std::printf("#                        alone:             among the others:\n");
+  std::printf(
+      "# ranks  mode      depth    leader     inner    leader    median      most  messages/epoch  bytes/call\n");
   for (const bool learns : {false, true})
     for (const int size : sizes) table_row(size, learns);
 }
