@@ -31,6 +31,13 @@ struct RollCallOffer {
 /// Without a value, the text is no offer.
 std::optional<RollCallOffer> parse_roll_call_offer(std::string_view text);
 
+/// Behind the build of a rank that has used a session before MPI_Init. It comes only to decline.
+inline constexpr std::string_view kSessionMark = ".session";
+/// Why such a rank declines. Nothing of rank 0, which has said it in its session.
+inline std::string describe_session(int rank) {
+  return rank == 0 ? "" : "rank " + std::to_string(rank) + " has used an MPI session before MPI_Init";
+}
+
 /// Takes the bytes of a connection apart, line by line.
 class RollCallLines {
  public:

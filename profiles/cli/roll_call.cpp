@@ -178,9 +178,15 @@ void RollCall::admit_rank(Connection& from, const std::string& line) {
   if (!fits || job.ranks[static_cast<std::size_t>(rank)] >= 0) {
     from.job.clear();
     from.state = Connection::State::greeted;
-    refuse_job(job, "rank " + std::to_string(rank) +
-                        (fits ? " has come to latecomer run twice" : " is preloaded with another build of latecomer"));
-    return send_verdict(from, "no 0");
+    // A rank that has used a session declines, and says no reason: the others do.
+    const bool declines = build.ends_with(kSessionMark), others_decline = job.build.ends_with(kSessionMark);
+    const auto lowest = std::ranges::find_if(job.ranks, [](int fd) { return fd >= 0; }) - job.ranks.begin();
+    std::string why = "rank " + std::to_string(rank) +
+                      (fits ? " has come to latecomer run twice" : " is preloaded with another build of latecomer");
+    if (declines != others_decline) why = describe_session(declines ? rank : static_cast<int>(lowest));
+    const bool tells = others_decline && !declines;
+    refuse_job(job, tells ? "" : why);
+    return send_verdict(from, tells ? "no 1 " + why : "no 0");
   }
   job.ranks[static_cast<std::size_t>(rank)] = from.fd.get();
   if (++job.here < job.ranks.size()) return;

@@ -69,10 +69,8 @@ const char* start_family(const front::Services& given) {
   const char* lacks = given.relative ? lacked_mark() : nullptr;
   if (!lacks) lacks = take(pointers);
   if (!lacks) lacks = take_version();
-#ifdef LATECOMER_ABI
   if (!lacks && !find_beneath())
     return "the library beneath MPI's standard ABI is neither MPICH nor Open MPI of a known version";
-#endif
   if (lacks) {
     static char why[96];
     std::snprintf(why, sizeof why, "this MPI library lacks %s", lacks);
@@ -86,6 +84,12 @@ const char* start_family(const front::Services& given) {
 void* find_function(const char* name) { return services.find(name); }
 
 void aim_entry(const char* symbol, bool at_handler) { services.aim(symbol, at_handler); }
+
+bool has_next(const char* symbol) {
+  for (const front::Entry* e = __start_latecomer_entries; e != __stop_latecomer_entries; ++e)
+    if (std::strcmp(e->name, symbol) == 0) return *e->next != nullptr;
+  return false;
+}
 
 const char* leave_other_interface() {
   const char* wrong = services.relative ? wrong_interface() : nullptr;

@@ -16,12 +16,14 @@
 
 #include <algorithm>
 
+#include "profiles/base/roll_call.hpp"
 #include "profiles/base/room.hpp"
 #include "shim/job/output.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/end_job.hpp"
 #include "shim/mpi/entry.hpp"
 #include "shim/state/output.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -34,7 +36,7 @@ bool meet_in_rooms(int rank, RoomCall& call) {
   constexpr Nanoseconds kMostOnHost = 10'000'000'000;
   const Nanoseconds longest = std::min(static_cast<Nanoseconds>(call.timeout_s * 1e9) / 4, kMostOnHost);
   const auto local = find_local_ranks(call.size);
-  auto room = local && local->count > 1 ? Room::enter(local->key, local->count, rank, own_build_ids()) : std::nullopt;
+  auto room = local && local->count > 1 ? Room::enter(local->key, local->count, rank, roll_call_build()) : std::nullopt;
   if (!room || room->meet(longest) == Room::State::broken) {
     call.ranks = {rank};
     return ask_rooms(call);
@@ -61,14 +63,11 @@ bool meet_in_rooms(int rank, RoomCall& call) {
   return heard == Room::State::yes;
 }
 
-}  // namespace
-
-bool roll_call(int rank, int size, double timeout_s) {
-  if (size == 1) return true;
+/// Tries rooms, then `latecomer run`. After a no, `call.wrong` holds what this rank has to report.
+bool ask_all(int rank, RoomCall& call) {
   constexpr Nanoseconds kGrace = 2'000'000'000;  // chosen: time-outs of ranks that began together differ by less
-  RoomCall call{size, timeout_s, now() + static_cast<Nanoseconds>(timeout_s * 1e9)};
   if (meet_in_rooms(rank, call)) return true;
-  const RunAnswer run = ask_run(rank, size, std::max(call.deadline, now()) + kGrace);
+  const RunAnswer run = ask_run(rank, call.size, std::max(call.deadline, now()) + kGrace);
   if (run.verdict == RunAnswer::yes) {
     if (rank == 0) say(1, "the ranks found each other through latecomer run");
     return true;
@@ -77,6 +76,30 @@ bool roll_call(int rank, int size, double timeout_s) {
     call.wrong.clear();
     if (!run.why.empty()) call.wrong.push_back(run.why);
   }
+  return false;
+}
+
+RoomCall begin_call(int size, double timeout_s) {
+  return {size, timeout_s, now() + static_cast<Nanoseconds>(timeout_s * 1e9)};
+}
+
+}  // namespace
+
+std::string roll_call_build() {
+  std::string build = own_build_ids();
+  if (job_world().sessions) build += profiles::kSessionMark;
+  return build;
+}
+
+void decline_roll_call(int rank, int size, double timeout_s) {
+  RoomCall call = begin_call(size, timeout_s);
+  if (size > 1) ask_all(rank, call);  // yes: all ranks decline
+}
+
+bool roll_call(int rank, int size, double timeout_s) {
+  if (size == 1) return true;
+  RoomCall call = begin_call(size, timeout_s);
+  if (ask_all(rank, call)) return true;
   adopt_identity(rank);
   choose_output_alone("");
   for (const std::string& why : call.wrong)

@@ -17,6 +17,10 @@ namespace latecomer::shim {
 /// Confirms that every rank of MPI_COMM_WORLD runs this library build. All ranks get the same answer. Uses no MPI
 /// communication: MPI_Publish_name and MPI_Lookup_name are local calls.
 bool roll_call(int rank, int size, double timeout_s);
+/// Lets the others' roll call end with no at once. For a rank that has used a session before MPI_Init.
+void decline_roll_call(int rank, int size, double timeout_s);
+/// What all ranks must have in common: own_build_ids(). A rank that declines has kSessionMark behind it.
+std::string roll_call_build();
 
 // rooms.cpp
 

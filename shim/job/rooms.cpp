@@ -20,12 +20,14 @@
 #include <map>
 #include <string_view>
 
+#include "profiles/base/roll_call.hpp"
 #include "shim/job/names.hpp"
 #include "shim/job/roll_call.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/end_job.hpp"
 #include "shim/mpi/entry.hpp"
 #include "shim/state/output.hpp"
+#include "shim/state/world.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -34,11 +36,16 @@ namespace {
 constexpr char kDeaf[] = "deaf", kLeft[] = "left";
 
 /// A value that begins with the build.
-std::string with_build(const std::string& text) { return own_build_ids() + ("#" + text); }
+std::string with_build(const std::string& text) { return roll_call_build() + "#" + text; }
 /// The text behind the build in a value; nullptr if the value is of another build.
 const char* skip_build(const char* value) {
   const char* end = std::strchr(value, '#');
-  return end && std::string_view(value, static_cast<std::size_t>(end - value)) == own_build_ids() ? end + 1 : nullptr;
+  return end && std::string_view(value, static_cast<std::size_t>(end - value)) == roll_call_build() ? end + 1 : nullptr;
+}
+/// Whether the value is of a rank that declines.
+bool declines(const char* value) {
+  const std::string_view text = value;
+  return text.substr(0, text.find('#')).ends_with(profiles::kSessionMark);
 }
 
 /// The ranks of a room, ascending, as values of `room`: by the first rank, runs FIRST.COUNT.STEP. "+" before all but
@@ -125,7 +132,8 @@ bool hear_rooms(Names& names, RoomCall& call, const std::map<Rank, std::string>&
   for (auto next = held.begin(); (next = std::find(next, held.end(), false)) != held.end();) {
     const auto lowest = static_cast<int>(next - held.begin());
     PortName value;
-    const char* said = names.wait_for_name("room", lowest, call.deadline, value) ? skip_build(value) : nullptr;
+    const bool found = names.wait_for_name("room", lowest, call.deadline, value);
+    const char* said = found ? skip_build(value) : nullptr;
     if (said && mark_run(said, held) && *next) {
       rooms += *said != '+';
       continue;
@@ -133,6 +141,7 @@ bool hear_rooms(Names& names, RoomCall& call, const std::map<Rank, std::string>&
     const bool deaf = said && std::strcmp(said, kDeaf) == 0, left = said && std::strcmp(said, kLeft) == 0;
     // If rank 0 itself has come too late for the room, rank 1 has said so, or has met rank 0.
     if (deaf) call.wrong.push_back(describe_deaf());
+    else if (found && declines(value)) call.wrong.push_back(profiles::describe_session(lowest));
     else if (!left || lowest != 1) call.wrong.push_back(describe_missing(left ? 0 : lowest, names, call.timeout_s));
     if (deaf || left || call.wrong.size() == kMostMissing) return false;
     *next = true;
@@ -147,9 +156,10 @@ bool hear_rooms(Names& names, RoomCall& call, const std::map<Rank, std::string>&
 bool await_verdict(Names& names, RoomCall& call, const std::map<Rank, std::string>& own) {
   const int speaker = call.ranks.front();
   PortName found;
-  if (!names.wait_for_name("here", 0, call.deadline, found) || !skip_build(found)) {
+  const bool here = names.wait_for_name("here", 0, call.deadline, found);
+  if (!here || !skip_build(found)) {
     names.publish_name("room", speaker, with_build(kLeft));
-    if (speaker == 1) call.wrong.push_back(describe_missing(0, names, call.timeout_s));
+    if (speaker == 1 && !(here && declines(found))) call.wrong.push_back(describe_missing(0, names, call.timeout_s));
     return false;
   }
   // From here on, nothing may take memory.
@@ -171,7 +181,8 @@ bool ask_rooms(RoomCall& call) noexcept try {
   // Once rank 0 has published `here`, nothing may take memory before its verdict: all others wait for that.
   const Service service = test_service(names, speaker, here);
   bool yes = false;
-  if (service == Service::good) yes = speaker == 0 ? hear_rooms(names, call, own) : await_verdict(names, call, own);
+  if (service == Service::good)
+    yes = speaker != 0 ? await_verdict(names, call, own) : !job_world().sessions && hear_rooms(names, call, own);
   // Other ranks may see this one's names all the same.
   else if (speaker != 0) names.publish_name("room", speaker, with_build(kDeaf));
   const bool promised = service == Service::good || service == Service::deaf;  // others may have seen `here 0`

@@ -105,7 +105,7 @@ RunAnswer ask_run(int rank, int size, Nanoseconds deadline) {
   RunConnection run = connect_to_run(*offer, deadline);
   char here[256];
   std::snprintf(here, sizeof here, "%s %016llx %d %d %s", offer->secret.c_str(),
-                static_cast<unsigned long long>(job_signature()), rank, size, own_build_ids());
+                static_cast<unsigned long long>(job_signature()), rank, size, roll_call_build().c_str());
   if (run.fd.get() < 0 || !send_roll_call_line(run.fd.get(), here)) return {};
   std::string line = hear_line(run, deadline);
   if (line == "here") {

@@ -127,15 +127,26 @@ void give_up(const char* why) noexcept {
   end_job(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
 }
 
+/// The time-out of this rank's policy. Everything else comes from rank 0.
+double find_timeout() {
+  const core::Policy* own = own_policy(job_rules().environment).policy();
+  return (own ? *own : job_rules().policy).roll_call_timeout_s;
+}
+
 }  // namespace
 
 void start_job() noexcept try {
   const Spending work(profiles::CostOf::start);
   const std::lock_guard lock(start_mutex);
-  if (ended_at_start || job_world().comm != MPI_COMM_NULL) return;
   int rank = 0, size = 1, level = MPI_THREAD_SINGLE;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm parent = MPI_COMM_NULL;
+  PMPI_Comm_get_parent(&parent);
+  // After a session, ranks may have used a communicator of the session, some of them before their MPI_Init and some
+  // after it. So calls stay native.
+  if (job_world().sessions && parent == MPI_COMM_NULL) decline_roll_call(rank, size, find_timeout());
+  if (ended_at_start || job_world().comm != MPI_COMM_NULL) return;
   if (!began && !begin_observing(rank, size)) {
     ended_at_start = true;
     return;
@@ -145,17 +156,10 @@ void start_job() noexcept try {
   began = true;
   if (job_world().group == MPI_GROUP_NULL) PMPI_Comm_group(MPI_COMM_WORLD, &job_world().group);
 
-  MPI_Comm parent = MPI_COMM_NULL;
-  PMPI_Comm_get_parent(&parent);
-  // Use only the time-out of this rank's policy: everything else comes from rank 0.
-  const core::Policy* own = own_policy(job_rules().environment).policy();
-  const double timeout_s = (own ? *own : job_rules().policy).roll_call_timeout_s;
   if (parent != MPI_COMM_NULL) {
     // The spawned processes have their own MPI_COMM_WORLD. The parents' profile has the plain name.
     stay_alone("spawned processes", ".spawned-" + std::to_string(getppid()));
-    // After a session, ranks may have used a communicator of the session, some of them before their MPI_Init and some
-    // after it. So calls stay native.
-  } else if (!job_world().sessions && roll_call(rank, size, timeout_s)) {
+  } else if (!job_world().sessions && roll_call(rank, size, find_timeout())) {
     if (PMPI_Comm_create(MPI_COMM_WORLD, job_world().group, &job_world().comm) != MPI_SUCCESS) return;
     PMPI_Comm_set_errhandler(job_world().comm, MPI_ERRORS_RETURN);
     share_policy();

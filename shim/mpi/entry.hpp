@@ -16,6 +16,9 @@ void* find_function(const char* name);
 /// Sets the target of one stub to its handler, or to the next definition. `symbol`: its exported name.
 void aim_entry(const char* symbol, bool at_handler);
 
+/// Whether a function with a handler has a next definition.
+bool has_next(const char* symbol);
+
 /// Checks after MPI_Init that a library whose family the user named has that family's binary interface. If not, aims
 /// all stubs at their next definitions and returns which check failed; else nullptr.
 const char* leave_other_interface();

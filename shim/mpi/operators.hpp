@@ -135,7 +135,7 @@ inline auto known_operators() {
                                        {MPI_MIN, OpClass::min, kNumbers},
                                        {MPI_LAND, OpClass::logical, beneath().truth},
                                        {MPI_LOR, OpClass::logical, beneath().truth},
-                                       {MPI_LXOR, OpClass::logical, beneath().truth},
+                                       {MPI_LXOR, OpClass::logical, beneath().truth_xor},
                                        {MPI_BAND, OpClass::bitwise, kBits},
                                        {MPI_BOR, OpClass::bitwise, kBits},
                                        {MPI_BXOR, OpClass::bitwise, kBits},

@@ -57,9 +57,6 @@ LATECOMER_ENTRY(int, opal_progress, (void)) {
 LATECOMER_ENTRY(unsigned, ucp_worker_progress, (void* worker)) {
   return polled([&] { return next::ucp_worker_progress(worker); });
 }
-static bool has_progress() {
-  return beneath().by_pmix ? next::opal_progress != nullptr : next::ucp_worker_progress != nullptr;
-}
 
 bool yields_by_itself() {
   static const bool yields = waits_yield(find_function);
@@ -67,14 +64,14 @@ bool yields_by_itself() {
 }
 
 bool yield_in_progress(bool on) {
-  if (!has_progress()) return false;
+  if (!has_next(beneath().progress)) return false;
   yields = on;
   aim_entry(beneath().progress, on);
   return true;
 }
 
 void count_progress() {
-  if (has_progress()) aim_entry(beneath().progress, true);
+  if (has_next(beneath().progress)) aim_entry(beneath().progress, true);
 }
 
 int wait_courteously(MPI_Request request) {

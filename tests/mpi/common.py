@@ -46,6 +46,14 @@ def natively(ranks, *words, preload=None if open_mpi else a.support):
     return [a.mpiexec, *preloads, "-n", ranks, *words]
 
 
+def ends_natively(ranks, *words):
+    """What a program does without latecomer; None if it does not end."""
+    try:
+        return run(*natively(ranks, *words), timeout=60)
+    except subprocess.TimeoutExpired:
+        return None
+
+
 def built(name):
     """A library of the tests, of the family if it has one of its own."""
     libraries = pathlib.Path(a.build) / "lib"

@@ -8,7 +8,7 @@ import shutil
 import sys
 
 import pytest
-from common import a, folder, launcher, natively, open_mpi, run
+from common import a, ends_natively, folder, launcher, natively, open_mpi, run
 
 SUFFIX = pathlib.Path(a.mpiexec).suffix
 SOURCES = pathlib.Path(a.root) / "tests"
@@ -105,11 +105,14 @@ def test_auto(binding):
     assert calls(profile) == CALLS and (profile["job"]["mode"] == "apply" or kept_native(profile))
 
 
-def newer_program(name, *words):
+def newer_program(name, *words, ranks=2, arguments=()):
     """A program of MPI 4, which the library may not have. It natively prints "right"."""
     done = run(*words, "-o", folder / name) if shutil.which(words[0]) else None
-    if not done or done.returncode != 0 or run(*natively(2, folder / name)).returncode != 0:
+    if not done or done.returncode != 0:
         pytest.skip("the library lacks it")
+    native = ends_natively(ranks, folder / name, *arguments)
+    if not native or native.returncode != 0:
+        pytest.skip(f"natively {name} fails, or does not end")
     return folder / name
 
 
@@ -130,3 +133,20 @@ def test_a_session_is_seen():
     assert done.returncode == 0 and "right" in done.stdout and "MPI sessions: every rank observes alone" in done.stderr, done.stderr
     assert run(a.cli, "recover", f"{profile}.parts", "-o", profile).returncode == 0
     assert calls(json.loads(profile.read_text())) == {"allreduce": 20}  # observation ends with the first session
+
+
+@pytest.mark.parametrize("asks_run", [False, True])
+@pytest.mark.parametrize("one", range(3))
+def test_a_session_on_one_rank_before_init_lets_no_rank_wait(one, asks_run, tmp_path):
+    """The time-out of the roll call is longer than that of the run."""
+    program = newer_program(f"session_on_{one}", "mpicc" + SUFFIX, SOURCES / "mpi/session.c", ranks=3, arguments=[one])
+    profile, policy = tmp_path / "one.json", json.dumps({"version": 1, "roll_call_timeout_s": 600})
+    if asks_run:
+        done = run(a.cli, "run", "--policy", policy, "--output", profile, "--", *launcher, "-n", 3, program, one)
+    else:
+        done = run(*natively(3, program, one, preload=a.library if open_mpi else f"{a.library}:{a.support}"), LATECOMER_POLICY=policy, LATECOMER_OUTPUT=profile)
+    said = [line for line in done.stderr.splitlines() if "latecomer[" in line and "warning" in line]
+    assert done.returncode == 0 and "right" in done.stdout, done.stderr
+    assert len(said) == 1 and ("MPI sessions" if one == 0 else f"rank {one} has used an MPI session before MPI_Init") in said[0], done.stderr
+    assert run(a.cli, "recover", f"{profile}.parts", "-o", profile).returncode == 0
+    assert calls(json.loads(profile.read_text())) == {"allreduce": 20}

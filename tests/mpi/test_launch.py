@@ -92,7 +92,7 @@ def test_a_program_that_needs_no_launcher():
 
 def test_both_programs_of_a_job_are_preloaded():
     if run(LAUNCHER, "-n", 1, MEET, ":", "-n", 2, MEET).returncode != 0:
-        pytest.skip("the launcher natively starts no two programs")  # that of Open MPI 5.0.7 crashes
+        pytest.skip("natively the launcher starts no two programs")  # that of Open MPI 5.0.7 crashes
     assert observed("two", "--", "nice", LAUNCHER, "-n", 1, MEET, ":", "-n", 2, MEET) == (3, [])
 
 

@@ -88,7 +88,7 @@ def test_error_on_an_intercommunicator_ends_the_program_as_without_latecomer():
     """MPICH 4.0 crashes in it if somebody has set the error handler of MPI_COMM_WORLD, later versions crash in any case."""
     native = without_lost_message(lambda: run(*natively(2, NAMES, "inter")))
     if "Segmentation fault" in native.stderr + native.stdout:
-        pytest.skip("natively the program crashes")
+        pytest.skip("natively the program crashes after the message of an error on an inter-communicator")
     done = without_lost_message(lambda: observed("inter", NAMES, "inter", ranks=2, **({} if open_mpi else {"LD_PRELOAD": a.support}))[0])
     assert native.returncode != 0 and "invalid rank" in native.stderr.lower() and "invalid rank" in done.stderr.lower(), done.stderr
     assert "Segmentation fault" not in done.stderr + done.stdout

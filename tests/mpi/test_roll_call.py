@@ -380,6 +380,7 @@ def test_rank_that_leaves_before_all_are_here_ends_the_roll_call(come):
 @pytest.mark.parametrize("job, other, says", [
     ("twice", {}, "rank 0 has come to latecomer run twice"),
     ("build", {"rank": 1, "build": "c"}, "rank 1 is preloaded with another build"),
+    ("session", {"rank": 1, "build": "b.session"}, "rank 1 has used an MPI session before MPI_Init"),
     ("size", {"rank": 1, "size": 3}, "rank 1"),
 ])
 def test_rank_that_does_not_fit_ends_the_roll_call(job, other, says, come):

@@ -117,5 +117,5 @@ def test_results_are_as_natively(program, ranks, policies, words):
                           capture_output=True, text=True)  # fmt: skip
     native = re.search("native: .'status': ([0-9-]+)", done.stdout)
     if native and native[1] != "0" or not native and "TimeoutExpired" in done.stderr:
-        pytest.skip("natively the program fails, or does not end")
+        pytest.skip(f"natively {program} of the standard ABI fails, or does not end")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
