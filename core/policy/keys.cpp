@@ -145,6 +145,7 @@ constexpr KeyRow kPolicyKeys[] = {
     {"budget", KeyType::share, "", 0.0001, 1, "0.01", set_budget,
      "In mode `observe`: the share of the run that latecomer may take from each rank, beyond the bare count of calls. "
      "Where logging every call would exceed it, some epochs of each communicator are logged and stand for the others. "
+     "Some of the calls that wait for messages are timed and stand for the others. "
      "Calls and bytes stay exact; times and waits are estimates, with their sampling errors. `null`: every call is "
      "logged."},
     {"rest", KeyType::boolean, "", 0, 0, "true", store_value<&Policy::rest>,

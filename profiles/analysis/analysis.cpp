@@ -3,6 +3,7 @@
 #include "profiles/analysis/analysis.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <numeric>
 
@@ -132,6 +133,7 @@ void Analysis::finish(const std::vector<ProcessFigures>& all, long ranks, const 
     row.wall += p.wall;
     row.covered += p.known();
     row.times.add(p.times);
+    row.messages_error = std::hypot(row.messages_error, p.messages_error);
     if (per_sum_ == 1) row.peers = p.peers;
     if (p.host.empty()) continue;
     HostFigures& host = hosts[p.host];

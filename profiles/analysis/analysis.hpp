@@ -45,8 +45,9 @@ struct ProcessFigures {
   std::string core_list{};           ///< numbers of the cores that the process may use, "0-3,8"; "": unknown
   bool courteous = false;            ///< the process gives its core away while it waits
   std::vector<IntervalFigures::Peer>
-      peers{};         ///< ranks whose messages it waited for, longest first, ns of the whole run
-  double covered = 0;  ///< the time in which its waits in collectives are known; 0: `wall`
+      peers{};                ///< ranks whose messages it waited for, longest first, ns of the whole run
+  double messages_error = 0;  ///< standard error of the time in messages
+  double covered = 0;         ///< the time in which its waits in collectives are known; 0: `wall`
   double known() const { return covered > wall ? covered : wall; }
 };
 
@@ -81,6 +82,7 @@ struct RankFigures : Figures {
   long causes_first = 0, causes_ranks = 1;
   std::string host;
   std::vector<IntervalFigures::Peer> peers{};  ///< for a single rank: as ProcessFigures::peers
+  double messages_error = 0;                   ///< standard error of the time in messages, ns
   double calls = 0;                            ///< calls for which the lateness of the rank is known
   std::optional<double> late;                  ///< mean time from the mean arrival of the other ranks to its own, ns
   std::optional<Causes> causes;                ///< causes of its lateness; empty: it was not late, or has no samples

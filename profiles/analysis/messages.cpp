@@ -3,6 +3,7 @@
 #include "profiles/analysis/messages.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace latecomer::profiles::analysis {
 namespace {
@@ -12,7 +13,11 @@ constexpr double kMostMessages = 0.5;
 /// A profile that names eight peers of a rank may have left out others. Then each wait may be too long, by at most an
 /// eighth of the sum of all.
 bool may_lack(const RankFigures& rank) { return rank.peers.size() >= 8; }
-double least_share(const RankFigures& rank) { return kMostMessages + (may_lack(rank) ? 0.125 : 0); }
+/// The standard error of a rank's wait, and of its wait for one rank at most, as a share of its wait.
+double error_share(const RankFigures& rank) {
+  return rank.times.messages > 0 ? rank.messages_error / rank.times.messages : 0;
+}
+double least_share(const RankFigures& rank) { return kMostMessages + (may_lack(rank) ? 0.125 : 0) + error_share(rank); }
 
 double share_of(const RankFigures& rank, double ProcessTimes::*part) {
   return rank.wall > 0 ? rank.times.*part / rank.wall : 0;
@@ -49,7 +54,8 @@ bool longer_for(const RankFigures& rank, const RankFigures& other) {
         std::ranges::find(who.peers, number, [](const IntervalFigures::Peer& p) { return static_cast<long>(p.rank); });
     return peer == who.peers.end() ? 0 : peer->waited;
   };
-  return waited(rank, other.first) > waited(other, rank.first);
+  return waited(rank, other.first) >
+         waited(other, rank.first) + 2 * std::hypot(rank.messages_error, other.messages_error);
 }
 
 /// The rank that `rank` waits for, if ranks are left out that wait longer for `rank`. The remaining waits must be a
@@ -81,7 +87,7 @@ void explain_end(const std::vector<RankFigures>& ranks, MessageChain& chain) {
 std::optional<MessageChain> follow_messages(const std::vector<RankFigures>& ranks) {
   const auto most =
       std::ranges::max_element(ranks, {}, [](const RankFigures& r) { return share_of(r, &ProcessTimes::messages); });
-  if (most == ranks.end() || most->times.messages <= 0) return {};
+  if (most == ranks.end() || most->times.messages <= 0 || error_share(*most) > 0.5) return {};
   MessageChain chain;
   const auto known = [&](const RankFigures* rank) { return std::ranges::find(chain.ranks, rank) != chain.ranks.end(); };
   bool apart = false;

@@ -20,7 +20,7 @@ struct MessageChain {
   std::optional<LongerPart> longer;
 };
 
-/// Empty: no rank waits for messages. The result refers to `ranks`.
+/// Empty: no rank waits for messages, or too few calls were timed. The result refers to `ranks`.
 std::optional<MessageChain> follow_messages(const std::vector<RankFigures>& ranks);
 
 }  // namespace latecomer::profiles::analysis

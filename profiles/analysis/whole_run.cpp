@@ -20,7 +20,8 @@ std::optional<LongerPart> longer_part(const std::vector<RankFigures>& ranks, con
     if (count == 0) return {};
     others /= count;
     const double mine = rank.times.*part / rank.wall;
-    if (mine - others >= least && (!found || mine - others > found->mine - found->others))
+    const double error = part == &ProcessTimes::messages ? 2 * rank.messages_error / rank.wall : 0;
+    if (mine - others >= least + error && (!found || mine - others > found->mine - found->others))
       found = LongerPart{k, mine, others};
   }
   return found;

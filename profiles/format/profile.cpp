@@ -207,6 +207,11 @@ class ProfileWriter {
       if (!p.process.core_list.empty()) process["core_list"] = p.process.core_list;
       process["waiting"] = p.process.courteous ? "courteous" : "spin";
       process["cost_ns"] = p.process.cost.sum();
+      if (p.process.message_calls > p.process.message_calls_timed) {
+        process["message_calls"] = p.process.message_calls;
+        process["message_calls_timed"] = p.process.message_calls_timed;
+        process["messages_error_ns"] = p.process.messages_error;
+      }
       add_peers(process, p.process.peers, 1);
       put(std::string(i ? "," : "") + "\n" + json_text(process));
     }

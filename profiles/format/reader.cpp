@@ -290,6 +290,7 @@ std::vector<analysis::ProcessFigures> processes_of(const Json& profile) {
     one.courteous = p.value("waiting", "") == "courteous";
     for (const analysis::TimeColumn& c : analysis::kTimeColumns) one.times.*c.value = number_in(p, c.key);
     one.covered = number_in(p, "covered_ns");
+    one.messages_error = number_in(p, "messages_error_ns");
     one.peers = peers_of(p);
   }
   return out;

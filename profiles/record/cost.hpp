@@ -18,11 +18,12 @@ enum class CostOf : std::uint8_t {
   exchange,  ///< the exchange of logs, and what ranks agree on
   files,     ///< snapshots
   causes,    ///< readings of the kernel's counters
+  messages,  ///< the timing of message calls
   count,     ///< calls that are only counted
 };
-inline constexpr std::size_t kCosts = 6;
-inline constexpr std::array<std::string_view, kCosts> kCostNames = {"start", "log",    "exchange",
-                                                                    "files", "causes", "count"};
+inline constexpr std::size_t kCosts = 7;
+inline constexpr std::array<std::string_view, kCosts> kCostNames = {"start",  "log",      "exchange", "files",
+                                                                    "causes", "messages", "count"};
 struct Costs {
   std::array<core::Nanoseconds, kCosts> of{};
   core::Nanoseconds sum() const { return std::accumulate(of.begin(), of.end(), core::Nanoseconds{0}); }

@@ -24,7 +24,7 @@ namespace latecomer::profiles {
 namespace {
 
 /// Identifies the layout of records. A reader with another layout must refuse the snapshot.
-constexpr std::uint64_t kLayout = sizeof(CallRecord) + sizeof(SampledCall) + sizeof(SiteKey) +
+constexpr std::uint64_t kLayout = sizeof(CallRecord) + sizeof(SampledCall) + sizeof(SiteKey) + sizeof(Process) +
                                   (sizeof(LocalSite) << 10) + (sizeof(RankOffsets) << 24) +
                                   (sizeof(core::Network) << 40) +
                                   ((std::uint64_t{sizeof(RankSums)} + sizeof(FirstCall)) << 52);

@@ -73,6 +73,7 @@ constexpr double kKnown = 0.9;
 struct Totals {
   double time = 0, own_time = 0;  ///< of all ranks: in which their waits are known, and in which their own parts are
   double waited = 0, collectives = 0, messages = 0, after_last = 0, large = 0, seen = 0, calls = 0;
+  double messages_error = 0;  ///< standard error
 };
 
 Totals totals(const Profile& profile) {
@@ -81,6 +82,7 @@ Totals totals(const Profile& profile) {
   for (const analysis::RankFigures& rank : profile.analysis.ranks()) {
     t.collectives += rank.times.collectives;
     t.messages += rank.times.messages;
+    t.messages_error = std::hypot(t.messages_error, rank.messages_error);
     t.own_time += rank.wall;
   }
   if (profile.job.covered <= 0) t.own_time = t.time;
@@ -280,10 +282,12 @@ void judge_messages(const Profile& profile, const Totals& t, std::vector<std::st
   if (!chain) return;
   const analysis::RankFigures& most = *chain->ranks.front();
   const double its_own = most.times.messages / most.wall;
-  std::string text = " They spent " + percent(t.messages, t.own_time) +
+  const std::string error = percent(t.messages_error, t.own_time);
+  std::string text = " They spent " + percent(t.messages, t.own_time) + (error == "0.0%" ? "" : " (+- " + error + ")") +
                      " of their time in other MPI calls that wait, such as receives";
   const auto share = [](const analysis::RankFigures& r) { return r.wall > 0 ? r.times.messages / r.wall : 1; };
-  if (its_own >= kMore * share(*std::ranges::min_element(profile.analysis.ranks(), {}, share))) {
+  if (its_own - 2 * most.messages_error / most.wall >=
+      kMore * share(*std::ranges::min_element(profile.analysis.ranks(), {}, share))) {
     text += "; " + most.named() + " spent most, " + percent(its_own, 1) + " of its own";
     for (std::size_t i = 1; i < chain->ranks.size(); ++i)
       text += std::string(i == 1            ? ", "

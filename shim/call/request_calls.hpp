@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <type_traits>
 
 #include "shim/causes/usage.hpp"
 #include "shim/causes/waiting_calls.hpp"
@@ -71,9 +72,12 @@ auto if_set(const int& flag, Completed completed) {
 /// Runs a completion call. `completed` says which requests are complete. `timed`: of a call that waits, whose time then
 /// goes to the ranks of its messages.
 template <typename Native, typename Completed>
-int complete_requests(int count, MPI_Request* requests, Native native, Completed completed, TimedCall* timed) {
+int complete_requests(int count, MPI_Request* requests, Native native, Completed completed, MessageCall* timed) {
   const WatchedRequests watch(count, requests);
-  if (!mpi_time.watched) {
+  const bool only_forgets =
+      std::is_same_v<const Completed, decltype(all_requests)> && mpi_time.watched && timed && !timed->is_timed();
+  if (only_forgets) started_messages.forget_completed(count, requests);  // before MPI overwrites the handles
+  if (!mpi_time.watched || only_forgets) {
     const int rc = native();
     if (rc == MPI_SUCCESS) completed(watch);
     return rc;
@@ -99,7 +103,7 @@ int test_requests(int count, MPI_Request* requests, Native native, Completed com
 
 template <typename Native, typename Completed>
 int wait_for_requests(int count, MPI_Request* requests, Native native, Completed completed) {
-  TimedCall timed(mpi_time.messages, times_this_call());
+  MessageCall timed(times_this_call());
   return complete_requests(count, requests, native, completed, &timed);
 }
 

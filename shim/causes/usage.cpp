@@ -35,6 +35,10 @@ constexpr Nanoseconds kApart = 4;
 /// The share of the time since the last reading that an interval and its call must take for the parts of that time to
 /// be those of the interval. Chosen: then a tenth of the time is of other intervals.
 constexpr double kMost = 0.9;
+/// The part of the policy's budget for the timing of message calls. Chosen: logs of collectives have most of it.
+constexpr double kForMessages = 0.25;
+/// What timing a message call takes, and the time of the run that pays for it; 0: every call is timed.
+constinit std::atomic<Nanoseconds> message_cost{0}, message_price{0};
 
 Nanoseconds in_ns(const timeval& t) {
   return static_cast<Nanoseconds>(t.tv_sec) * 1'000'000'000 + static_cast<Nanoseconds>(t.tv_usec) * 1000;
@@ -118,8 +122,10 @@ profiles::Usage Sampler::usage_between(const Reading& a, const Reading& b, Nanos
   profiles::Usage out;
   out.wall = b.wall - a.wall;
   out.collectives = b.mpi.collectives - a.mpi.collectives;
-  out.messages = b.mpi.messages - a.mpi.messages;
   out.io = b.mpi.io - a.mpi.io;
+  // Where calls rest, the sum is an estimate, which may exceed the time that there was.
+  out.messages = std::clamp<Nanoseconds>(b.mpi.messages.sum() - a.mpi.messages.sum(), 0,
+                                         std::max<Nanoseconds>(0, out.wall - out.collectives - out.io));
   // Calls for files are one part, with their sleep and their time in the kernel. The rest is divided.
   const double share_of_cpu =
       b.mpi.io_seen > 0 ? std::clamp(static_cast<double>(b.mpi.io_cpu) / static_cast<double>(b.mpi.io_seen), 0.0, 1.0)
@@ -129,7 +135,7 @@ profiles::Usage Sampler::usage_between(const Reading& a, const Reading& b, Nanos
                     kernel = std::max<Nanoseconds>(0, b.kernel - a.kernel - cpu_in_files);
   // MPI spins or yields while it waits for ranks. Courteous waits take naps, which are counted. All other sleep is the
   // program's.
-  const Nanoseconds own = std::max<Nanoseconds>(0, out.wall - (b.mpi.all() - a.mpi.all()));
+  const Nanoseconds own = std::max<Nanoseconds>(0, out.wall - out.collectives - out.messages - out.io);
   const Nanoseconds off = std::max<Nanoseconds>(0, outside - cpu);
   const Nanoseconds runnable = std::min(b.runnable - a.runnable, off);
   const Nanoseconds napped = std::min(b.napped - a.napped, off - runnable);
@@ -186,6 +192,32 @@ void Sampler::decline_sampling() {
   ::close(std::exchange(schedstat_, -1));
 }
 
+void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at) {
+  const auto timed = mpi_time.messages.draw_next(weight, time, at, message_price.load(std::memory_order_relaxed));
+  if (timed > 0) spent.add(profiles::CostOf::messages, static_cast<Nanoseconds>(timed) * message_cost);
+}
+
+void Sampler::begin_first_interval(Nanoseconds at) {
+  constexpr int kCalls = 32;
+  const MpiTime kept = mpi_time;
+  Nanoseconds least = INT64_MAX;
+  for (int i = 0; i < 5; ++i) {  // another process may run meanwhile
+    const Nanoseconds begin = now();
+    for (int call = 0; call < kCalls; ++call) const MessageCall timed(true);
+    least = std::min(least, now() - begin);
+  }
+  mpi_time = kept;
+  const Nanoseconds cost = std::max<Nanoseconds>(least / kCalls, 1);
+  message_cost = cost;
+  const core::Policy& policy = job_rules().policy;
+  if (policy.mode == core::Mode::observe && policy.budget)
+    message_price = static_cast<Nanoseconds>(static_cast<double>(cost) / (kForMessages * *policy.budget));
+  if (schedstat_ < 0) return;
+  sure_calls_ = static_cast<std::uint32_t>(cost_ / cost);
+  open_interval(1, at);
+  left_at_ = at;
+}
+
 profiles::Usage Sampler::total_usage() {
   Reading end;
   if (stopped_) return final_;
@@ -205,6 +237,7 @@ bool Sampler::read_at_exit(Nanoseconds exit) {
 void Sampler::open_interval(std::uint32_t stands_for, Nanoseconds exit) {
   const KeepErrno keep;
   open_ = mpi_time.sampled = read_at_exit(exit);
+  mpi_time.messages.time_next(sure_calls_);
   stands_for_ = stands_for;
 }
 
@@ -223,6 +256,7 @@ void Sampler::open_interval_at_random(Nanoseconds exit) {
 void Sampler::close_interval() {
   const KeepErrno keep;
   open_ = mpi_time.sampled = false;
+  mpi_time.messages.time_next(0);
   Reading end;
   closed_ = this_thread() == thread_ && read_counters(end);
   if (closed_) interval_ = usage_between(begin_, end, kernel_left_);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/text.hpp"
+#include "profiles/record/call_draw.hpp"
 #include "profiles/record/record.hpp"
 #include "shim/clock.hpp"
 #include "shim/guard.hpp"
@@ -22,13 +23,13 @@ namespace latecomer::shim {
 /// Time of the calling thread inside blocking collectives, inside other MPI calls that wait for ranks, and inside MPI's
 /// calls for files.
 struct MpiTime {
-  Nanoseconds collectives = 0, messages = 0, io = 0;
+  Nanoseconds collectives = 0, io = 0;
+  profiles::CallDraw messages;
   Nanoseconds stood_for = 0;  ///< estimated time in collectives of epochs that are not logged, beyond `collectives`
   Nanoseconds io_seen = 0, io_cpu = 0;  ///< of `io` in sampled intervals: time, and processor time
   std::uint8_t unclocked = 0;           ///< calls that read no clock, modulo 256
   bool sampled = false;                 ///< an interval of this thread is being sampled
   bool watched = false;                 ///< this thread's waits for messages are added up by rank
-  Nanoseconds all() const { return collectives + messages + io; }
 };
 extern constinit thread_local MpiTime mpi_time;
 
@@ -44,29 +45,63 @@ inline void keep_on_disk_sometimes() {
     keep_on_disk(now());
 }
 
-/// Adds the time of its scope to one of them. `counts`: false does nothing.
-class TimedCall {
+/// Draws the next message call that is timed, after one that took `time`.
+void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at);
+
+/// Times its scope, a call that waits for ranks, or lets it rest. `counts`: false does nothing.
+class MessageCall {
  public:
-  TimedCall(Nanoseconds& sum, bool counts) : sum_(counts ? &sum : nullptr), begin_(counts ? now() : 0) {
-    if (counts) live->message.store(begin_, std::memory_order_relaxed);
-    else keep_on_disk_sometimes();
+  explicit MessageCall(bool counts) : open_(counts), weight_(counts ? mpi_time.messages.weigh_next() : 0) {
+    if (weight_ > 0) {
+      begin_ = now();
+      live->message.store(begin_, std::memory_order_relaxed);
+      return;
+    }
+    // A negative time is unknown. It differs from that of the last call, so that the rank does not seem to stand still.
+    if (counts) live->message.store(-static_cast<std::int64_t>(mpi_time.messages.resting()), std::memory_order_relaxed);
+    keep_on_disk_sometimes();
   }
-  TimedCall(const TimedCall&) = delete;
-  TimedCall& operator=(const TimedCall&) = delete;
-  ~TimedCall() { end(); }
-  /// Ends the scope early. Returns its time if that belongs to ranks: it waited, on a watched thread.
+  MessageCall(const MessageCall&) = delete;
+  MessageCall& operator=(const MessageCall&) = delete;
+  ~MessageCall() { end(); }
+  bool is_timed() const { return weight_ > 0; }
+  /// Ends the scope early. Returns its time, with its weight, if that belongs to ranks: it waited, on a watched thread.
   Nanoseconds end() {
-    if (!sum_) return 0;
-    const Nanoseconds at = now(), spent = at - begin_;
-    *sum_ += spent;
-    sum_ = nullptr;
+    if (!open_) return 0;
+    open_ = false;
     live->message.store(0, std::memory_order_relaxed);
+    if (weight_ == 0) return 0;
+    const Nanoseconds at = now(), time = at - begin_;
+    if (mpi_time.messages.add(weight_, time)) [[unlikely]]
+      draw_message_call(weight_, time, at);
     keep_on_disk(at);
-    return mpi_time.watched && spent > kTransfer ? spent : 0;
+    return mpi_time.watched && time > kTransfer ? weight_ * time : 0;
   }
 
  private:
-  Nanoseconds* sum_;
+  bool open_;
+  std::uint32_t weight_;
+  Nanoseconds begin_ = 0;
+};
+
+/// Times its scope, a call for files. `counts`: false does nothing.
+class TimedFileCall {
+ public:
+  explicit TimedFileCall(bool counts) : begin_(counts ? now() : 0) {
+    if (counts) live->message.store(begin_, std::memory_order_relaxed);
+    else keep_on_disk_sometimes();
+  }
+  TimedFileCall(const TimedFileCall&) = delete;
+  TimedFileCall& operator=(const TimedFileCall&) = delete;
+  ~TimedFileCall() {
+    if (begin_ == 0) return;
+    const Nanoseconds at = now();
+    mpi_time.io += at - begin_;
+    live->message.store(0, std::memory_order_relaxed);
+    keep_on_disk(at);
+  }
+
+ private:
   Nanoseconds begin_;
 };
 
@@ -108,12 +143,7 @@ class Sampler {
   /// The policy wants no samples. Without a reading at start_sampling(), total_usage() is zero.
   void decline_sampling();
   /// At the end of MPI_Init, in programs whose intervals are sampled: the first interval begins.
-  void begin_first_interval(Nanoseconds at) {
-    if (schedstat_ >= 0) {
-      open_interval(1, at);
-      left_at_ = at;
-    }
-  }
+  void begin_first_interval(Nanoseconds at);
   /// At the end of the job: total_usage() stands still.
   void stop_sampling() {
     final_ = total_usage();
@@ -129,6 +159,7 @@ class Sampler {
   /// At any other collective: the interval no longer lies between two blocking ones.
   void discard_interval() {
     open_ = closed_ = mpi_time.sampled = expects_long_ = false;
+    mpi_time.messages.time_next(0);
     left_at_ = INT64_MAX;
   }
   /// A call waited for that rank of MPI_COMM_WORLD.
@@ -203,6 +234,8 @@ class Sampler {
   core::SplitMix64 random_{1};
   Nanoseconds opened_at_ = 0;
   Nanoseconds cost_ = 0;  ///< of one reading
+  /// The message calls of a sampled interval that are surely timed. Derived: their timing costs as much as a reading.
+  std::uint32_t sure_calls_ = 0;
   Nanoseconds kernel_left_ = 0;
   Nanoseconds fault_ = 0;    ///< the most that a page fault costs
   std::uint32_t exits_ = 1;  ///< between the last two random samples

@@ -15,13 +15,13 @@ inline bool times_this_call() { return timing.load(std::memory_order_relaxed) &&
 /// Of a call that waits for no rank that is known.
 template <typename Native>
 int time_wait(Native native) {
-  const TimedCall timed(mpi_time.messages, times_this_call());
+  const MessageCall timed(times_this_call());
   return native();
 }
 
 template <typename Native>
 int time_file_access(Native native) {
-  const TimedCall timed(mpi_time.io, times_this_call());
+  const TimedFileCall timed(times_this_call());
   const FileCall file_call(true);
   return native();
 }
@@ -29,7 +29,7 @@ int time_file_access(Native native) {
 /// Of a call that waits for the rank `to` of `comm`.
 template <typename Native>
 int time_send(Native native, MPI_Comm comm, int to) {
-  TimedCall timed(mpi_time.messages, times_this_call());
+  MessageCall timed(times_this_call());
   const int rc = native();
   if (const Nanoseconds waited = timed.end(); waited > 0 && rc == MPI_SUCCESS) [[unlikely]]
     waited_for(comm, to, waited);
@@ -40,9 +40,9 @@ int time_send(Native native, MPI_Comm comm, int to) {
 /// gets one of this function.
 template <typename Native>
 int time_receive(Native native, MPI_Comm comm, int from, MPI_Status*& status) {
-  TimedCall timed(mpi_time.messages, times_this_call());
+  MessageCall timed(times_this_call());
   MPI_Status own;
-  if (mpi_time.watched && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
+  if (timed.is_timed() && mpi_time.watched && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
   const int rc = native();
   if (const Nanoseconds waited = timed.end(); waited > 0 && rc == MPI_SUCCESS) [[unlikely]]
     waited_for(comm, from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from, waited);

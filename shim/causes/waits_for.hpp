@@ -38,6 +38,11 @@ class StartedMessages {
   void forget_message(MPI_Request request) {
     if (StartedMessage* there = find_message(request)) there->request = {};
   }
+  /// Messages that a call completes without looking for whom it waits.
+  void forget_completed(int count, const MPI_Request* requests) {
+    for (int i = 0; i < count; ++i)
+      if (StartedMessage* there = find_message(requests[i]); there && !there->persistent) there->request = {};
+  }
 
  private:
   static constexpr std::size_t kPlaces = 1024;

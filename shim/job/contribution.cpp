@@ -86,7 +86,13 @@ void refresh_contribution(const JobLock& lock, bool finished) {
   c.finished = finished;
   // Another thread cannot read the counters of the one that started MPI.
   if (const profiles::Usage usage = sampler.total_usage(); usage.wall > 0) c.process.usage = usage;
-  if (mpi_time.watched) c.process.peers = sampler.peers();  // only this thread writes them
+  if (mpi_time.watched) {  // only this thread writes them
+    const profiles::CallDraw& calls = mpi_time.messages;
+    c.process.peers = sampler.peers();
+    c.process.message_calls = calls.timed() + calls.resting();
+    c.process.message_calls_timed = calls.timed();
+    c.process.messages_error = static_cast<Nanoseconds>(calls.error());
+  }
   for (std::size_t i = 0; i < profiles::kCosts; ++i) c.process.cost.of[i] = spent.of(static_cast<profiles::CostOf>(i));
   c.process.courteous = job_rules().courteous || yields_by_itself();
   if (job_world().together) {

@@ -24,7 +24,9 @@ class Spent {
   }
   Nanoseconds of_logs() const { return of(profiles::CostOf::log) + of(profiles::CostOf::exchange); }
   /// Beyond the bare count, since the start.
-  Nanoseconds in_run() const { return of_logs() + of(profiles::CostOf::files) + of(profiles::CostOf::causes); }
+  Nanoseconds in_run() const {
+    return of_logs() + of(profiles::CostOf::files) + of(profiles::CostOf::causes) + of(profiles::CostOf::messages);
+  }
 
  private:
   std::array<std::atomic<Nanoseconds>, profiles::kCosts> of_{};

@@ -346,6 +346,13 @@ TEST_CASE("a chain of messages leads to the rank that does something else", "[an
   CHECK(numbers(*follow_messages(ranks)) == std::vector<long>{3, 2});
   ranks[2].peers = {{1, 690}, {3, 10}};
 
+  // Few of rank 3's calls were timed.
+  ranks[3].messages_error = 300;
+  CHECK(numbers(*follow_messages(ranks)) == std::vector<long>{3});
+  ranks[3].messages_error = 400;
+  CHECK_FALSE(follow_messages(ranks));
+  ranks[3].messages_error = 0;
+
   // Nothing that rank 1 does explains why it waits less.
   ranks[1].times.computing = 300;
   chain = follow_messages(ranks);
