@@ -25,6 +25,7 @@ struct ProfileJob {
   std::size_t hosts = 0;
   double wall = 0;
   Share cost;                                         ///< share of the ranks' time that latecomer took
+  std::string cost_most;                              ///< the largest part of it, as in the profile
   std::optional<std::pair<double, double>> promised;  ///< the gain that the policy promises: shares of the run time
   /// How the job used the results of an earlier run; the file is "" if the policy names none.
   struct EarlierRun {

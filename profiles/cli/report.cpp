@@ -210,6 +210,12 @@ void print_tsv(const Profile& profile) {
 
 /// What latecomer took, and how many of the calls it logged.
 std::string cost_text(const Profile& profile) {
+  /// Above this share, the largest part is named.
+  constexpr double kMuch = 0.02;
+  constexpr std::pair<std::string_view, const char*> kParts[] = {
+      {"start_ns", "in MPI_Init"},       {"log_ns", "for logs of calls"},      {"exchange_ns", "to exchange logs"},
+      {"files_ns", "for snapshots"},     {"causes_ns", "for kernel counters"}, {"messages_ns", "to time messages"},
+      {"count_ns", "for counting calls"}};
   double patterns = 0, logged = 0;
   for (const Site& s : profile.sites) {
     patterns += s.patterns;
@@ -218,8 +224,11 @@ std::string cost_text(const Profile& profile) {
   std::string out;
   if (profile.job.cost.known())
     out = "Latecomer took " + percent(profile.job.cost.value(), 1, "0%") + " of the ranks' time";
+  if (profile.job.cost.value() > kMuch)
+    for (const auto& [part, where] : kParts)
+      if (part == profile.job.cost_most) out += std::string(", most of it ") + where;
   if (logged < patterns)
-    out += (out.empty() ? "Latecomer" : ", and") + (" logged " + percent(logged, patterns, "0%")) +
+    out += (out.empty() ? "Latecomer" : ". It") + (" logged " + percent(logged, patterns, "0%")) +
            " of the calls, which stand for the others (policy key `budget`)";
   return out.empty() ? out : out + ".";
 }

@@ -332,8 +332,15 @@ analysis::ProfileJob job_of(const Json& profile) {
     out.history.calls = history["calls"].get<double>();
     if (history["why_not"].is_string()) out.history.why_not = history["why_not"].get<std::string>();
   }
-  if (const Json cost = profile.value("cost", Json(nullptr)); !cost.is_null())
+  if (const Json cost = profile.value("cost", Json(nullptr)); !cost.is_null()) {
     out.cost = Share::of(cost["share"].get<double>(), 1);
+    double most = 0;
+    for (const auto& [key, value] : cost.items())
+      if (key != "share" && value.get<double>() > most) {
+        most = value.get<double>();
+        out.cost_most = key;
+      }
+  }
   if (const Json first = job.value("first_call", Json(nullptr)); !first.is_null() && !first["rank"].is_null())
     out.first_call = {first["waited_ns"].get<double>(), first["awaited_ns"].get<double>(), first["rank"].get<long>()};
   return out;
