@@ -151,7 +151,7 @@ double time_alone(Job& job, const RankOf& of) {
       if (!taken.message.empty()) {
         if (!node.node.take_message(taken.message, node)) std::abort();
       } else {
-        node.node.end_epoch(static_cast<std::uint64_t>(taken.epoch * kCalls), taken.log, 0, 0, node);
+        node.node.end_epoch(static_cast<std::uint64_t>(taken.epoch * kCalls), taken.log, {}, node);
       }
     }
     per_call.push_back(static_cast<double>(clock_ns() - begin) / kMeasured);
