@@ -86,9 +86,9 @@ def test_the_report_says_how_far_the_snapshots_reach():
 def test_an_abort_ends_as_natively_and_is_noted(case):
     if sanitized and case == "abort_corrupted":
         pytest.skip("a sanitizer ends the program where it damages its heap")
-    native = ends_natively(2, KILLED, case)
-    if not native:
-        pytest.skip(f"natively {case} does not end")
+    for _ in range(3):  # MPICH 5.0.2 ends sometimes
+        if not (native := ends_natively(2, KILLED, case)):
+            pytest.skip(f"natively {case} does not end")
     done = run(a.cli, "run", "--output", folder / f"{case}.json", "--", "-n", 2, KILLED, case, LD_PRELOAD=a.support, timeout=60)
     assert done.returncode == native.returncode
     profile = recovered(case)
