@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string_view>
 
 #include "core/base/text.hpp"
@@ -62,7 +64,15 @@ ProcessId process_id(int pid) {
   return out;
 }
 
-ProcessId this_process() { return process_id(getpid()); }
+ProcessId this_process() {
+  // Read once, and again in a forked child. Never freed: another thread may be reading the former.
+  static constinit std::atomic<const ProcessId*> known{nullptr};
+  const ProcessId* own = known.load(std::memory_order_acquire);
+  if (own && own->pid == getpid()) return *own;
+  const ProcessId read = process_id(getpid());
+  if (const auto* kept = new (std::nothrow) ProcessId(read)) known.store(kept, std::memory_order_release);
+  return read;
+}
 
 Life life_of(const ProcessId& process) {
   const ProcessId mine = this_process();

@@ -104,7 +104,8 @@ void note_life(FolderState& state, Life life) {
   if (life == Life::runs || (life == Life::unknown && state.life == Life::ended)) state.life = life;
 }
 
-FolderState read_folder_state(int folder) {
+/// `lives`: looks at the processes; otherwise ends at the first observation, since the files of all ranks may be there.
+FolderState read_folder_state(int folder, bool lives = true) {
   FolderState state;
   state.exists = true;
   state.life = Life::ended;
@@ -118,7 +119,7 @@ FolderState read_folder_state(int folder) {
       }
       known = true;
       state.keys.push_back(claim.job.key);
-      note_life(state, life_of(claim.process));
+      if (lives) note_life(state, life_of(claim.process));
       if (state.job.empty() || name == kJobClaim)
         state.job = "job " + claim.job.id + ", process " + std::to_string(claim.process.pid) + " on " + claim.job.host +
                     ", since " + claim.job.start;
@@ -128,6 +129,7 @@ FolderState read_folder_state(int folder) {
                          std::memcmp(header.magic, kSnapshotMagic, sizeof header.magic) == 0;
       known = true;
       state.snapshots = state.snapshots || !whole || header.serial > 0;
+      if (!lives) return !state.snapshots;
       note_life(state, whole ? life_of(header.writer) : Life::unknown);
     } else if (is_last_state_name(name)) {
       state.last_state = true;
@@ -355,7 +357,7 @@ void leave_snapshot_folder(const std::string& folder, std::uint64_t key, bool wh
   const auto opened = open_checked(folder);
   if (!opened) return;
   const Descriptor keep(*opened);
-  const FolderState state = read_folder_state(*opened);
+  const FolderState state = read_folder_state(*opened, false);
   if (!(whole ? state.snapshots : state.observed()) && state.of(key)) empty(*opened, folder, false);
 }
 

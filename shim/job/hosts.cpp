@@ -62,8 +62,10 @@ std::vector<Neighbour> exchange(const std::vector<Rank>& group, std::size_t me, 
 }  // namespace
 
 std::uint64_t clock_domain() {
-  struct stat info {};
-  const std::uint64_t space = stat("/proc/self/ns/time", &info) == 0 ? static_cast<std::uint64_t>(info.st_ino) : 0;
+  static const std::uint64_t space = [] {
+    struct stat info {};
+    return stat("/proc/self/ns/time", &info) == 0 ? static_cast<std::uint64_t>(info.st_ino) : 0;
+  }();
   return core::mix64(kernel_id() ^ core::mix64(space));
 }
 
@@ -120,6 +122,8 @@ void survey_hosts() {
   processes.reserve(group.size());
   for (const Neighbour& there : exchange(group, me, own)) {
     CPU_OR(&cores, &cores, &there.cores);
+    if (processes.size() < me && there.process.pid_namespace == own.process.pid_namespace)
+      job_world().first_here = false;
     processes.push_back(there.process);
   }
   watch_ranks(own.process, processes);

@@ -112,7 +112,8 @@ void show_job() {
   else sampler.begin_first_interval(job_clocks().common_now());
   timing.store(job_rules().policy.causes, std::memory_order_relaxed);
   if (job_rules().policy.live)
-    live_start(job_world().rank, job_world().size, job_output().id.key, job_output().id.host, job_output().path);
+    live_start(job_world().rank, job_world().size, job_output().id.key, job_output().id.host, job_output().path,
+               job_world().first_here);
   begin_snapshots();
 }
 

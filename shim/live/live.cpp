@@ -94,9 +94,10 @@ void sweep(profiles::ProcessId process, std::uint64_t job, const std::string& ou
 
 constinit profiles::LiveLine* live = &nowhere;
 
-void live_start(int rank, int ranks, std::uint64_t job, const std::string& host, const std::string& output) {
+void live_start(int rank, int ranks, std::uint64_t job, const std::string& host, const std::string& output,
+                bool sweeps) {
   const profiles::ProcessId process = profiles::this_process();
-  sweep(process, job, output);
+  if (sweeps) sweep(process, job, output);
   std::snprintf(path, sizeof path, "%s/%s%llx-%d-%llx", profiles::kLiveFolder, profiles::kLivePrefix,
                 static_cast<unsigned long long>(process.pid_namespace), process.pid,
                 static_cast<unsigned long long>(process.started));

@@ -26,9 +26,10 @@ inline void live_enter(std::uint64_t n, std::uint64_t site, core::Bytes bytes, c
 }
 inline void live_leave() { live->inside.store(0, std::memory_order_relaxed); }
 
-/// Makes the file of this process, and removes those of processes that ended more than a day ago. Without shared memory
-/// nothing happens.
-void live_start(int rank, int ranks, std::uint64_t job, const std::string& host, const std::string& output);
+/// Makes the file of this process. `sweeps`: removes those of processes that ended more than a day ago. Without shared
+/// memory nothing happens.
+void live_start(int rank, int ranks, std::uint64_t job, const std::string& host, const std::string& output,
+                bool sweeps);
 /// Adds the frames of new sites.
 void live_frames(const profiles::Frame& frame);
 /// Removes the file.

@@ -6,6 +6,7 @@
 #include <libunwind.h>
 #include <pthread.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +18,9 @@
 #include "shim/sites/modules.hpp"
 #include "shim/sites/python.hpp"
 #include "shim/sites/table.hpp"
+
+// NOLINTNEXTLINE(bugprone-reserved-identifier): glibc makes this name
+extern "C" void* __libc_stack_end;
 
 namespace latecomer::shim {
 
@@ -99,6 +103,8 @@ bool is_passed(std::uintptr_t address) {
 std::uintptr_t stack_end() {
   thread_local std::uintptr_t end = 0;
   if (end == 0) [[unlikely]] {
+    // For the first thread, pthread_getattr_np() reads the list of all mappings. Its frames end where the program began.
+    if (gettid() == getpid()) return end = reinterpret_cast<std::uintptr_t>(__libc_stack_end);
     end = 1;
     pthread_attr_t attributes;
     if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
@@ -237,29 +243,37 @@ int frames_by_trace(std::uintptr_t from, std::uintptr_t* chosen) {
   }
 }
 
-/// Learns the unknown rules of the frames from `from` outwards. Returns false if all are known.
-bool learn_rules(std::uintptr_t from) {
+struct Learnt {
+  bool rules = false;  ///< at least one rule was unknown
+  int count = -1;      ///< as of frames_by_trace(); -1: unknown
+  std::uintptr_t chosen[kMostFrames];
+};
+/// Learns the unknown rules of the frames from `from` outwards, and gives the frames. libunwind's cache, which
+/// frames_by_trace() makes, takes 64 page faults: only calls whose rules fail again need it.
+Learnt learn_rules(std::uintptr_t from) {
   const std::lock_guard lock(sites_mutex);
   find_wrappers();
-  if (rules_used > kRules * 3 / 4) return false;
+  Learnt out;
+  if (rules_used > kRules * 3 / 4) return out;
   unw_context_t context;
   unw_cursor_t cursor;
-  if (unw_getcontext(&context) != 0 || unw_init_local(&cursor, &context) != 0) return false;
-  bool begun = false, learnt = false;
-  for (int steps = 0, count = 0; steps < kStack && count < frames_per_call; ++steps) {
+  if (unw_getcontext(&context) != 0 || unw_init_local(&cursor, &context) != 0) return out;
+  bool begun = false;
+  out.count = 0;
+  for (int steps = 0; steps < kStack && out.count < frames_per_call; ++steps) {
     unw_word_t ip = 0;
     if (unw_get_reg(&cursor, UNW_REG_IP, &ip) != 0 || ip == 0) break;
     begun = begun || ip == from;
     if (begun) {
       if (rule_of(ip) == 0) {
         keep_rule(ip, find_rule(cursor));
-        learnt = true;
+        out.rules = true;
       }
-      if (!is_passed(ip)) ++count;
+      if (!is_passed(ip)) out.chosen[out.count++] = ip;
     }
     if (unw_step(&cursor) <= 0) break;
   }
-  return learnt;
+  return out;
 }
 
 /// The frames between MPI and a new site: the frame of a wrapper library (0: no such frame), and generated code.
@@ -269,14 +283,18 @@ struct Between {
 };
 Between look_between(std::uintptr_t from) {
   Between out;
-  void* stack[kStack];
-  const int have = unw_backtrace(stack, kStack);
-  int i = 0;
-  while (i < have && reinterpret_cast<std::uintptr_t>(stack[i]) != from) ++i;
-  for (; i < have && is_passed(reinterpret_cast<std::uintptr_t>(stack[i])); ++i) {
-    const auto at = reinterpret_cast<std::uintptr_t>(stack[i]);
-    if (out.wrapper == 0 && in_wrapper(at)) out.wrapper = at;
-    out.generated = out.generated || in_generated(at);
+  unw_context_t context;
+  unw_cursor_t cursor;
+  if (unw_getcontext(&context) != 0 || unw_init_local(&cursor, &context) != 0) return out;
+  bool begun = false;
+  for (int steps = 0; steps < kStack; ++steps) {
+    unw_word_t at = 0;
+    if (unw_get_reg(&cursor, UNW_REG_IP, &at) != 0 || at == 0) break;
+    begun = begun || at == from;
+    if (begun && !is_passed(at)) break;
+    if (begun && out.wrapper == 0 && in_wrapper(at)) out.wrapper = at;
+    out.generated = out.generated || (begun && in_generated(at));
+    if (unw_step(&cursor) <= 0) break;
   }
   return out;
 }
@@ -320,14 +338,15 @@ Slot& site_of_frames(const std::uintptr_t* chosen, int count, std::uintptr_t fro
 
 /// After a walk that failed.
 [[gnu::noinline]] Slot& traced(std::uintptr_t from, std::uintptr_t frame, const Walk& walk) {
-  const bool learnt = walk.learns && learn_rules(from);
-  std::uintptr_t chosen[kMostFrames];
-  int count = frames_by_trace(from, chosen);
+  Learnt learnt;
+  if (walk.learns) learnt = learn_rules(from);
+  std::uintptr_t* const chosen = learnt.chosen;
+  int count = learnt.count >= 0 ? learnt.count : frames_by_trace(from, chosen);
   if (walk.learns) {
     const Walk again = walk_by_rules(from, frame);
     // A rule that leads elsewhere than libunwind is wrong. A walk that fails again would be learnt at every call.
     const bool wrong = again.count >= 0 && (again.count != count || !std::equal(chosen, chosen + count, again.chosen));
-    if (wrong || (!learnt && again.count < 0)) {
+    if (wrong || (!learnt.rules && again.count < 0)) {
       const std::lock_guard lock(sites_mutex);
       keep_rule(from, {FrameRule::irregular, is_passed(from), 0, 0});
     }

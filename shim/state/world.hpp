@@ -22,6 +22,7 @@ struct World {
   MPI_Group group = MPI_GROUP_NULL;
   std::vector<int> hosts;           ///< [ranks], the number of each rank's host by MPI's name; equal on all
   core::TreePlace place;            ///< of this rank in the tree over all ranks
+  bool first_here = true;           ///< no lower rank is known on this kernel in this pid namespace
   int keyval = MPI_KEYVAL_INVALID;  ///< of the attribute that holds the state of a communicator
   CommState* state = nullptr;       ///< of MPI_COMM_WORLD, while it exists
 
