@@ -2,10 +2,12 @@
 // Reads the identity and the state of processes from /proc.
 #include "profiles/base/process.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -15,18 +17,29 @@
 #include <string_view>
 
 #include "core/base/text.hpp"
+#include "profiles/base/descriptor.hpp"
 
 namespace latecomer::profiles {
 namespace {
 
 /// The begin of a file of /proc; returns its length.
 std::size_t read_begin(const char* path, char* text, std::size_t size) {
-  std::FILE* file = std::fopen(path, "re");
-  if (!file) return 0;
-  const std::size_t got = std::fread(text, 1, size - 1, file);
-  std::fclose(file);
-  text[got] = '\0';
-  return got;
+  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
+  const ssize_t got = file.get() < 0 ? 0 : read(file.get(), text, size - 1);
+  text[std::max<ssize_t>(got, 0)] = '\0';
+  return static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+}
+
+ProcessId read_own_id() {
+  ProcessId out;
+  char boot[64];
+  if (const std::size_t size = read_begin("/proc/sys/kernel/random/boot_id", boot, sizeof boot); size > 0)
+    out.kernel = core::fnv1a(std::string_view(boot, size));
+  struct stat info {};
+  if (stat("/proc/self/ns/pid", &info) == 0) out.pid_namespace = static_cast<std::uint64_t>(info.st_ino);
+  out.pid = getpid();
+  out.started = process_state(out.pid).started;
+  return out;
 }
 
 }  // namespace
@@ -52,26 +65,22 @@ ProcessState process_state(int pid) {
   return out;
 }
 
-ProcessId process_id(int pid) {
-  ProcessId out;
-  char boot[64];
-  if (const std::size_t size = read_begin("/proc/sys/kernel/random/boot_id", boot, sizeof boot); size > 0)
-    out.kernel = core::fnv1a(std::string_view(boot, size));
-  struct stat info {};
-  if (stat("/proc/self/ns/pid", &info) == 0) out.pid_namespace = static_cast<std::uint64_t>(info.st_ino);
-  out.pid = pid;
-  out.started = process_state(pid).started;
-  return out;
-}
-
 ProcessId this_process() {
   // Read once, and again in a forked child. Never freed: another thread may be reading the former.
   static constinit std::atomic<const ProcessId*> known{nullptr};
   const ProcessId* own = known.load(std::memory_order_acquire);
   if (own && own->pid == getpid()) return *own;
-  const ProcessId read = process_id(getpid());
+  const ProcessId read = read_own_id();
   if (const auto* kept = new (std::nothrow) ProcessId(read)) known.store(kept, std::memory_order_release);
   return read;
+}
+
+ProcessId process_id(int pid) {
+  ProcessId out = this_process();
+  if (pid == out.pid) return out;
+  out.pid = pid;
+  out.started = process_state(pid).started;
+  return out;
 }
 
 Life life_of(const ProcessId& process) {

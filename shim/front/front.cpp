@@ -230,6 +230,34 @@ const Entry* entry_of(const Family* in, const char* name) {
   return nullptr;
 }
 
+/// The functions of a family by the hashes of their names: each stub is looked up once.
+class Entries {
+ public:
+  explicit Entries(const Family* in) : family_(in) {
+    if (!in || in->end - in->begin > kMost) return;
+    for (const Entry* e = in->begin; e != in->end; ++e) rows_[count_++] = {hash_of(e->name), e};
+    std::sort(rows_, rows_ + count_, [](const Row& a, const Row& b) { return a.hash < b.hash; });
+  }
+  const Entry* find(const Stub& stub) const {
+    if (count_ == 0) return entry_of(family_, stub.name);
+    const Row* row =
+        std::lower_bound(rows_, rows_ + count_, stub.hash, [](const Row& r, std::uint32_t h) { return r.hash < h; });
+    for (; row != rows_ + count_ && row->hash == stub.hash; ++row)
+      if (std::strcmp(row->entry->name, stub.name) == 0) return row->entry;
+    return nullptr;
+  }
+
+ private:
+  static constexpr std::ptrdiff_t kMost = 512;  // derived: twice the functions of MPICH's family; more are searched
+  struct Row {
+    std::uint32_t hash;
+    const Entry* entry;
+  };
+  const Family* family_;
+  Row rows_[kMost];
+  std::size_t count_ = 0;
+};
+
 /// Of another library than MPI: its stub passes calls on until a family asks for them.
 bool waits_for_family(const char* name) {
   return std::strncmp(name, "ucp_", 4) == 0 || std::strncmp(name, "opal_", 5) == 0;
@@ -249,10 +277,10 @@ void aim(const char* symbol, bool at_handler) {
 }
 
 /// Aims the stub at its handler, or at the next definition. Returns false if no library defines the function yet.
-bool give_target(Stub& stub, const Family* ours) {
+bool give_target(Stub& stub, const Entries& ours) {
   stub.next = next_function(stub.name);
   if (!stub.next) return false;  // a handler would call nothing
-  const Entry* entry = entry_of(ours, stub.name);
+  const Entry* entry = ours.find(stub);
   if (entry) *entry->next = stub.next;
   set_target(stub, entry && !waits_for_family(stub.name) ? entry->handler : stub.next);
   return true;
@@ -272,10 +300,11 @@ void latecomer_resolve(latecomer::front::Stub* called) {
     bool relative = false;
     const Known* known = disable && std::strcmp(disable, "1") == 0 ? nullptr : known_mpi(relative);
     const Family* ours = known ? open_family(*known, relative) : nullptr;
-    for (Stub* s = stubs_begin(); s != stubs_end(); ++s) give_target(*s, ours);
+    const Entries entries(ours);
+    for (Stub* s = stubs_begin(); s != stubs_end(); ++s) give_target(*s, entries);
     family.store(ours, std::memory_order_release);
   }
-  if (!called->next && !give_target(*called, family.load(std::memory_order_relaxed))) missing(called->name);
+  if (!called->next && !give_target(*called, Entries(family.load(std::memory_order_relaxed)))) missing(called->name);
 }
 
 __attribute__((visibility("default"))) const char* latecomer_preloaded_version() { return LATECOMER_VERSION; }

@@ -103,7 +103,8 @@ bool is_passed(std::uintptr_t address) {
 std::uintptr_t stack_end() {
   thread_local std::uintptr_t end = 0;
   if (end == 0) [[unlikely]] {
-    // For the first thread, pthread_getattr_np() reads the list of all mappings. Its frames end where the program began.
+    // For the first thread, pthread_getattr_np() reads the list of all mappings. Its frames end where the program
+    // began.
     if (gettid() == getpid()) return end = reinterpret_cast<std::uintptr_t>(__libc_stack_end);
     end = 1;
     pthread_attr_t attributes;
