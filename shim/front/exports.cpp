@@ -57,7 +57,7 @@ class LibrarySymbols {
       const auto* bloom = reinterpret_cast<const ElfW(Addr)*>(gnu_ + 4);
       const auto* bucket = reinterpret_cast<const std::uint32_t*>(bloom + words);
       constexpr std::uint32_t kBits = 8 * sizeof *bloom;
-      const ElfW(Addr) word = bloom[hash / kBits % words];
+      const ElfW(Addr) word = bloom[hash / kBits & (words - 1)];  // a power of two
       if ((word >> hash % kBits & word >> (hash >> shift) % kBits & 1) == 0) return nullptr;
       const std::uint32_t* chain = bucket + buckets;
       for (std::uint32_t i = bucket[hash % buckets]; i >= first; ++i) {
