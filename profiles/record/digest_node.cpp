@@ -451,9 +451,13 @@ void DigestNode::scatter(const Epoch& epoch) {
     if (const CallDigest& d = epoch.digests[i]; d.other < 0 && sampled(d.op, d.sampled, epoch.first + i))
       sampled_calls_.push_back(static_cast<std::uint32_t>(i));
   const std::size_t values = sampled_calls_.size() * size;
-  sampled_arrivals_.resize(values);
-  sampled_blocks_.resize(values);
-  sampled_exits_.resize(with_exits_ ? values : 0);
+  // They never shrink: an epoch with more samples than the one before would fill them with zeros.
+  const auto make_room = [&](auto& of) {
+    if (of.size() < values) of.resize(values);
+  };
+  make_room(sampled_arrivals_);
+  make_room(sampled_blocks_);
+  if (with_exits_) make_room(sampled_exits_);
   sampled_ranks_.assign(sampled_calls_.size(), 0);
   epoch.samples.each([&](const SampleRows::Group& group) {
     const std::size_t ranks = group.rows.size() / group.row_size();
@@ -635,12 +639,10 @@ void DigestNode::take_log(const PartHead& part, std::span<const char> samples, R
   if (epoch->digests.size() < part.count) epoch->digests.resize(part.count);
   for (std::size_t i = 0; i < part.count; ++i) epoch->digests[i].merge(digests_[i]);
   Unpacker in(samples);
-  epoch->samples.unpack(
-      in,
-      [&](std::int64_t column) {
-        return SampleColumn::of(column).call < part.count && (with_exits_ || column % 4 != SampleColumn::exit);
-      },
-      SampleBase{digests_});
+  const auto valid = [&](std::int64_t column) {
+    return SampleColumn::of(column).call < part.count && (with_exits_ || column % 4 != SampleColumn::exit);
+  };
+  if (!epoch->samples.unpack(in, valid, SampleBase{digests_})) epoch->samples.clear();
 }
 
 /// Takes the facts of an epoch. The parent has finished this epoch and all before, maybe without the logs of this rank.
