@@ -67,8 +67,8 @@ void CallDigest::add(const CallRecord& record, Rank rank, int size) {
     bytes = irregular ? 0 : -1;
   } else {
     compare(rank, record.op, record.root);
-    divergent = divergent || site != record.site;
-    other_callers = other_callers || callers != record.callers;
+    divergent |= site != record.site;
+    other_callers |= callers != record.callers;
     if (record.arrival < first) {
       arrivals += ranks * (first - record.arrival);
       first = record.arrival;
@@ -89,10 +89,10 @@ void CallDigest::add(const CallRecord& record, Rank rank, int size) {
   if (can_be_awaited(record, rank, size)) take_later(awaited, awaited_at, rank, record.arrival);
   exit = std::max(exit, record.exit);
   elapsed += record.exit - record.arrival;
-  complete = complete && record.exit != 0;
+  complete &= record.exit != 0;
   ++ranks;
   said += (record.edge & kSaid) != 0;
-  sampled = sampled || (record.edge & kSampled) != 0;
+  sampled |= (record.edge & kSampled) != 0;
 }
 
 void CallDigest::merge(const CallDigest& more) {
@@ -103,8 +103,8 @@ void CallDigest::merge(const CallDigest& more) {
   }
   compare(more.maker, more.op, more.root);
   compare(more.other, more.other_op, more.other_root);
-  divergent = divergent || more.divergent || site != more.site;
-  other_callers = other_callers || more.other_callers || callers != more.callers;
+  divergent |= more.divergent | (site != more.site);
+  other_callers |= more.other_callers | (callers != more.callers);
   if (core::is_irregular(op)) bytes += more.bytes;
   else if (more.owned) bytes = more.bytes;
   if (more.owned) {
@@ -122,8 +122,8 @@ void CallDigest::merge(const CallDigest& more) {
   if (more.awaited >= 0) take_later(awaited, awaited_at, more.awaited, more.awaited_at);
   exit = std::max(exit, more.exit);
   elapsed += more.elapsed;
-  complete = complete && more.complete;
-  sampled = sampled || more.sampled;
+  complete &= more.complete;
+  sampled |= more.sampled;
   ranks += more.ranks;
   said += more.said;
 }

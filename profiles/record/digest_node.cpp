@@ -103,7 +103,7 @@ class PackedEntries {
                                         flag(d.divergent, 3) | flag(d.other_callers, 4) | flag(d.sampled, 5));
     return {number_of(s),
             Packer::folded(d.first, std::exchange(before_, d.last)),
-            Packer::folded(d.last, d.first),
+            static_cast<std::uint64_t>(d.last) - static_cast<std::uint64_t>(d.first),
             static_cast<std::uint64_t>(d.arrivals),
             Packer::folded(d.exit, d.last),
             Packer::folded(d.elapsed, 0),
@@ -132,7 +132,7 @@ class PackedEntries {
     d.other_callers = flag(4);
     d.sampled = flag(5);
     d.first = Unpacker::unfolded(number(1), before_);
-    d.last = Unpacker::unfolded(number(2), d.first);
+    d.last = static_cast<Nanoseconds>(static_cast<std::uint64_t>(d.first) + number(2));
     d.arrivals = static_cast<Nanoseconds>(number(3));
     d.exit = Unpacker::unfolded(number(4), d.last);
     d.elapsed = Unpacker::unfolded(number(5), 0);
@@ -153,7 +153,7 @@ class PackedEntries {
                        .callers = f.callers,
                        .flags = static_cast<std::uint8_t>(f.known | f.by_pattern << 1 | f.with_arrivals << 2)}),
             Packer::folded(f.first, std::exchange(before_, f.last)),
-            Packer::folded(f.last, f.first),
+            static_cast<std::uint64_t>(f.last) - static_cast<std::uint64_t>(f.first),
             static_cast<std::uint64_t>(f.arrivals),
             number_of_latest(f),
             number_of_awaited(f)};
@@ -170,7 +170,7 @@ class PackedEntries {
     f.by_pattern = (s.flags & 2) != 0;
     f.with_arrivals = (s.flags & 4) != 0;
     f.first = Unpacker::unfolded(number(1), before_);
-    f.last = Unpacker::unfolded(number(2), f.first);
+    f.last = static_cast<Nanoseconds>(static_cast<std::uint64_t>(f.first) + number(2));
     f.arrivals = static_cast<Nanoseconds>(number(3));
     fill_ranks(f, number(4), number(5), in);
     before_ = f.last;
@@ -473,9 +473,13 @@ void DigestNode::scatter(const Epoch& epoch) {
     if (const CallDigest& d = epoch.digests[i]; d.other < 0 && sampled(d.op, d.sampled, epoch.first + i))
       sampled_calls_.push_back(static_cast<std::uint32_t>(i));
   const std::size_t values = sampled_calls_.size() * size;
-  sampled_arrivals_.resize(values);
-  sampled_blocks_.resize(values);
-  sampled_exits_.resize(with_exits_ ? values : 0);
+  // They never shrink: an epoch with more samples than the one before would fill them with zeros.
+  const auto make_room = [&](auto& of) {
+    if (of.size() < values) of.resize(values);
+  };
+  make_room(sampled_arrivals_);
+  make_room(sampled_blocks_);
+  if (with_exits_) make_room(sampled_exits_);
   sampled_ranks_.assign(sampled_calls_.size(), 0);
   epoch.samples.each([&](const SampleRows::Group& group) {
     const std::size_t ranks = group.rows.size() / group.row_size();
@@ -725,12 +729,10 @@ void DigestNode::take_log(const PartHead& part, std::span<const char> samples, R
   if (epoch->digests.size() < part.count) epoch->digests.resize(part.count);
   for (std::size_t i = 0; i < part.count; ++i) epoch->digests[i].merge(digests_[i]);
   Unpacker in(samples);
-  epoch->samples.unpack(
-      in,
-      [&](std::int64_t column) {
-        return SampleColumn::of(column).call < part.count && (with_exits_ || column % 4 != SampleColumn::exit);
-      },
-      SampleBase{digests_});
+  const auto valid = [&](std::int64_t column) {
+    return SampleColumn::of(column).call < part.count && (with_exits_ || column % 4 != SampleColumn::exit);
+  };
+  if (!epoch->samples.unpack(in, valid, SampleBase{digests_})) epoch->samples.clear();
 }
 
 /// Takes the facts of an epoch. The parent has finished this epoch and all before, maybe without the logs of this rank.

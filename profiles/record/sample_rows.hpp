@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "profiles/record/pack.hpp"
@@ -70,23 +71,22 @@ class SampleRows {
         });
     });
   }
-  /// Adds packed rows. Returns false if they are damaged, and then adds no more of them.
+  /// Adds packed rows. Returns false if they are damaged. Then all rows are of no use.
   template <typename Valid, typename Base>
-  bool unpack(Unpacker& in, Valid valid, Base base) {
-    std::vector<std::int64_t> columns;
+  [[nodiscard]] bool unpack(Unpacker& in, Valid valid, Base base) {
     while (in.good && !in.empty()) {
       const std::uint64_t count = in.number(), ranks = in.number();
       // A block of numbers takes a byte or more.
       const std::uint64_t most = in.left().size();
       if (!in.good || count / kBlock > most || ranks / kBlock > most || count * (ranks / kBlock) > most) return false;
-      columns.resize(count);
+      columns_.resize(count);
       std::int64_t before = 0;
       numbers(in, count, [&](std::size_t i, std::uint64_t number) {
-        columns[i] = before = Unpacker::unfolded(number, before);
-        in.good = in.good && valid(columns[i]);
+        columns_[i] = before = Unpacker::unfolded(number, before);
+        in.good = in.good && valid(columns_[i]);
       });
       if (!in.good) return false;
-      const std::span<std::int64_t> rows = add(columns, ranks);
+      const std::span<std::int64_t> rows = add(columns_, ranks);
       before = 0;
       numbers(in, ranks, [&](std::size_t i, std::uint64_t number) {
         const std::int64_t rank = Unpacker::unfolded(number, before);
@@ -94,7 +94,7 @@ class SampleRows {
         before = rank + 1;
       });
       for (std::size_t c = 0; c < count; ++c)
-        numbers(in, ranks, [&, of = base(columns[c])](std::size_t i, std::uint64_t number) {
+        numbers(in, ranks, [&, of = base(columns_[c])](std::size_t i, std::uint64_t number) {
           rows[i * (1 + count) + 1 + c] = Unpacker::unfolded(number, of);
         });
     }
@@ -104,7 +104,8 @@ class SampleRows {
  private:
   static constexpr std::size_t kHead = 2;  ///< of a group: number of columns, number of rows; then come the columns
   std::vector<std::int64_t> data_;
-  std::size_t last_ = 0;  ///< where the last group begins
+  std::vector<std::int64_t> columns_;  ///< work space
+  std::size_t last_ = 0;               ///< where the last group begins
 
   Group group_at(std::size_t at) const {
     const auto columns = static_cast<std::size_t>(data_[at]), rows = static_cast<std::size_t>(data_[at + 1]);

@@ -28,8 +28,8 @@ namespace {
 
 /// Of a message: else the nodes' time would be that of growing buffers.
 constexpr std::size_t kMostBytes = 20 << 10;
-// A node takes its memory in the first five epochs.
-constexpr int kCalls = 128, kWarm = 8, kEpochs = 24, kRanksPerHost = 32;
+// A node takes its memory in the first five epochs, and that for samples of arrivals in the first twenty.
+constexpr int kCalls = 128, kWarm = 24, kEpochs = 40, kRanksPerHost = 32;
 constexpr double kMeasured = (kEpochs - kWarm) * kCalls;
 constexpr int kRepeats = 5;
 
