@@ -121,9 +121,9 @@ bound = [process(r, "h", str(r), 4) for r in range(4)]
 verdict(sentences(bound, part="verdict"), ["The waits for late ranks in collectives are too short to look for their cause."], ["cannot say", "other MPI calls"])
 pipeline = [process(r, "h", str(r), 4, computing=0.2, messages=0.7 if r == 2 else 0.1) for r in range(4)]
 verdict(sentences(pipeline, part="verdict"), ["They spent 25% of their time in other MPI calls that wait, such as receives; rank 2 spent most, 70% of its own."])
-pipeline[2]["messages_error_ns"] = 0.08 * SECOND
+pipeline[2]["messages_error_ns"] = int(0.08 * SECOND)
 verdict(sentences(pipeline, part="verdict"), ["They spent 25% (+- 2.0%) of their time in other MPI calls that wait, such as receives; rank 2 spent most, 70% of its own."])
-pipeline[2]["messages_error_ns"] = 0.4 * SECOND
+pipeline[2]["messages_error_ns"] = int(0.4 * SECOND)
 verdict(sentences(pipeline, part="verdict"), [], ["other MPI calls that wait"])
 chain = [process(r, "h", str(r), 4, computing=(0.25, 0.9, 0.3, 0.25)[r], messages=(0.6, 0, 0.65, 0.7)[r], waits_for=(1, None, 1, 2)[r]) for r in range(4)]
 verdict(sentences(chain, part="verdict"), ["rank 3 spent most, 70% of its own, mostly in messages with rank 2, which waits mostly for rank 1, which computes 3.4 times as long as the others."])
