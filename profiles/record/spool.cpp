@@ -170,31 +170,31 @@ bool Spool::write_changed(int which) {
 
 core::Result<bool> Spool::write(const Contribution& mine, std::span<const LiveLog> live) {
   if (failed_ || directory_.empty()) return false;
-  constexpr char kLoses[] = "; a job that is killed now loses the calls since the last snapshot";
   const auto failed = [&](const std::string& why) {
-    if (written()) return core::Error{why + kLoses};
     failed_ = true;
     return core::Error{why + "; a profile cannot be recovered if the job is killed"};
   };
-  const auto which = static_cast<int>(serial_ % 2);
-  if (files_[which] < 0) {
+  if (files_[0] < 0) {
     writer_ = this_process();
     const SnapshotHeader header = header_of(writer_);
     const auto folder = open_snapshot_folder(directory_, job_);
     if (!folder) return failed(folder.error());
     const Descriptor keep(*folder);
-    const std::string name = snapshot_name(rank_, which);
-    Descriptor file(create_snapshot(*folder, name.c_str()));
     std::string why;
-    if (file.get() < 0) why = "cannot create '" + name + "': " + std::strerror(errno);
-    else if (!write_all(file.get(), &header, sizeof header, 0)) why = std::strerror(errno);
+    for (int i = 0; i < 2 && why.empty(); ++i) {
+      const std::string name = snapshot_name(rank_, i);
+      files_[i] = create_snapshot(*folder, name.c_str());
+      if (files_[i] < 0) why = "cannot create '" + name + "': " + std::strerror(errno);
+      else if (!write_all(files_[i], &header, sizeof header, 0)) why = std::strerror(errno);
+    }
     if (!why.empty()) {
-      if (file.get() >= 0) unlinkat(*folder, name.c_str(), 0);
-      return failed("cannot write in '" + directory_ + "': " + why);
+      const std::string error = "cannot write in '" + directory_ + "': " + why;
+      close_files(*folder);
+      return failed(error);
     }
     body_.reserve(1 << 18);
-    files_[which] = file.release();
   }
+  const auto which = static_cast<int>(serial_ % 2);
   mine.serialize(body_, live);
   // Allocate for both files, since a steady program must not allocate at a later snapshot.
   for (auto& blocks : blocks_) blocks.reserve(body_.capacity() / kBlock + 1);
@@ -207,7 +207,8 @@ core::Result<bool> Spool::write(const Contribution& mine, std::span<const LiveLo
   // full for a short time only.
   if (!changed || !write_all(files_[which], &header, sizeof header, 0)) {
     blocks_[which].clear();
-    return core::Error{"cannot write in '" + directory_ + "': " + std::strerror(errno) + kLoses};
+    return core::Error{"cannot write in '" + directory_ + "': " + std::strerror(errno) +
+                       "; a job that is killed now loses the calls since the last snapshot"};
   }
   ++serial_;
   newest_.store(which);

@@ -32,8 +32,7 @@ class Spool {
   /// Prepares the record that note_abort() writes before the first snapshot: `mine`, which has no call yet.
   void prepare(const Contribution& mine);
   /// Writes a snapshot: of each file, the blocks that have changed since its last write. Allocates only if the
-  /// contribution has grown. Each of the two files is made at its first write. If the first one cannot be made, later
-  /// calls do nothing.
+  /// contribution has grown. If the files cannot be made, later calls do nothing.
   core::Result<bool> write(const Contribution& mine, std::span<const LiveLog> live);
   /// Writes into the newest snapshot, or into the prepared record, that the process calls MPI_Abort. `after`: the time
   /// since the start of MPI. A signal handler may call this function after it interrupted any code, malloc and write()
@@ -44,8 +43,8 @@ class Spool {
   const std::string& directory() const { return directory_; }
   /// Whether a snapshot is on disk.
   bool written() const { return serial_ > 0; }
-  /// Whether the file of the last write existed before it.
-  bool made() const { return serial_ > 2; }
+  /// Whether the files existed before the last write.
+  bool made() const { return serial_ > 1; }
 
  private:
   /// Closes and removes the files.

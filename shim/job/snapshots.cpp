@@ -45,7 +45,7 @@ bool write_snapshot(const JobLock& lock, bool finished) {
   const auto result = job_output().spool.write(lock->mine, live);
   if (!finished) write_prometheus(lock);
   // While one rank writes, the other ranks wait for it sooner or later, so the shares of all ranks add up. The first
-  // write of each file also creates it, so its time does not count.
+  // write also creates the files, so its time does not count.
   const Nanoseconds end = now();
   if (active.load(std::memory_order_relaxed))
     snapshot_due = end + profiles::pause_after_snapshot(job_output().spool.made() ? end - begin : 0);
