@@ -122,7 +122,7 @@ void idle_begin(const ObservedCall& call) {
     idle.way_at(call.from) = {call.from, call.through};
     idle.stack_end = stack_end();
   }
-  state.idle = {left, left, state.member.sequence().next_number()};
+  state.idle = {left, left, state.member.sequence().next_number(), true};
 }
 
 void idle_pass(CommState& state) {
@@ -136,12 +136,12 @@ void idle_pass(CommState& state) {
 
 void idle_stop(CommState& state) {
   idle_pass(state);
-  state.idle = {};
+  state.idle.left = state.idle.granted = 0;
 }
 
 void idle_end(CommState& state) {
   idle_stop(state);
-  if (idle.used == 0) return;
+  if (!state.idle.begun) return;
   for (IdleSite& site : idle.sites)
     if (site.state == &state) {
       report(site);

@@ -52,6 +52,7 @@ struct IdleCalls {
   std::int64_t left = 0;     ///< that may still take it
   std::int64_t granted = 0;  ///< `left` at first; idle_stop() passes the difference to the sequence
   std::uint64_t first = 0;   ///< number of the first of them
+  bool begun = false;        ///< some call has taken it, so the table of sites may have this communicator
 };
 
 /// A communicator's part in the exchange.
