@@ -212,10 +212,13 @@ void print_tsv(const Profile& profile) {
 std::string cost_text(const Profile& profile) {
   /// Above this share, the largest part is named.
   constexpr double kMuch = 0.02;
-  constexpr std::pair<std::string_view, const char*> kParts[] = {
-      {"start_ns", "in MPI_Init"},       {"log_ns", "for logs of calls"},      {"exchange_ns", "to exchange logs"},
-      {"files_ns", "for snapshots"},     {"causes_ns", "for kernel counters"}, {"messages_ns", "to time messages"},
-      {"count_ns", "for counting calls"}};
+  constexpr std::pair<std::string_view, const char*> kParts[] = {{"start_ns", "in MPI_Init and at first calls"},
+                                                                 {"log_ns", "for logs of calls"},
+                                                                 {"exchange_ns", "to exchange logs"},
+                                                                 {"files_ns", "for snapshots"},
+                                                                 {"causes_ns", "for kernel counters"},
+                                                                 {"messages_ns", "to time messages"},
+                                                                 {"count_ns", "for counting calls"}};
   double patterns = 0, logged = 0;
   for (const Site& s : profile.sites) {
     patterns += s.patterns;

@@ -13,7 +13,7 @@
 namespace latecomer::profiles {
 
 enum class CostOf : std::uint8_t {
-  start,     ///< in MPI_Init
+  start,     ///< in MPI_Init, and at the first calls from a site
   log,       ///< calls that are logged
   exchange,  ///< the exchange of logs, and what ranks agree on
   files,     ///< snapshots

@@ -178,7 +178,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
 
 /// A part of a call that is logged has begun at that time. `had`: what was spent then. Other work in it was counted.
 [[gnu::noinline]] void time_of_log(Nanoseconds begin, Nanoseconds had) {
-  if (spent.in_run() == had)
+  if (spent.all() == had)
     spent.add(profiles::CostOf::log,
               static_cast<Nanoseconds>(kTimedCalls) * std::max<Nanoseconds>(job_clocks().common_now() - begin, 0));
 }
@@ -222,7 +222,7 @@ bool may_wait_nonblocking(const CommState& state, const core::Signature& signatu
 void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept {
   CommState& state = *call.state;
   const bool talks = talking();
-  const Nanoseconds had = spent.in_run();
+  const Nanoseconds had = spent.all();
   core::Sequence::Before step{};
   if (state.size > 1 && !state.foreign && core::is_counted(call.signature)) {
     const bool identified = talks && state.identified();
@@ -267,7 +267,7 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
 
 void end_call(ObservedCall& call) noexcept {
   CommState& state = *call.state;
-  const Nanoseconds exit = job_clocks().common_now(), had = spent.in_run();
+  const Nanoseconds exit = job_clocks().common_now(), had = spent.all();
   const Nanoseconds at = exit - job_clocks().offset.load(std::memory_order_relaxed);
   // The steps that other ranks rely on need no memory.
   const auto after =

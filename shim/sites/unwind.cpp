@@ -18,6 +18,7 @@
 #include "shim/sites/modules.hpp"
 #include "shim/sites/python.hpp"
 #include "shim/sites/table.hpp"
+#include "shim/state/cost.hpp"
 
 // NOLINTNEXTLINE(bugprone-reserved-identifier): glibc makes this name
 extern "C" void* __libc_stack_end;
@@ -294,6 +295,7 @@ bool usable(const Slot* slot) { return slot && slot->site.load(std::memory_order
 /// The slot of frames whose addresses are not in the table yet.
 [[gnu::noinline, gnu::cold]] Slot& new_way(const std::uintptr_t* chosen, int count, std::uint64_t key,
                                            std::uintptr_t from) {
+  const Spending work(profiles::CostOf::start);
   if (count > frames_per_site && callers_full()) {
     count = frames_per_site;
     key = key_of(chosen, count);
@@ -320,6 +322,7 @@ Slot& site_of_frames(const std::uintptr_t* chosen, int count, std::uintptr_t fro
 
 /// After a walk that failed.
 [[gnu::noinline]] Slot& traced(std::uintptr_t from, std::uintptr_t frame, const Walk& walk) {
+  const Spending work(profiles::CostOf::start);
   Learnt learnt;
   if (walk.learns) learnt = learn_rules(from);
   std::uintptr_t* const chosen = learnt.chosen;

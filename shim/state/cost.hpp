@@ -23,7 +23,8 @@ class Spent {
     return of_[static_cast<std::size_t>(cause)].load(std::memory_order_relaxed);
   }
   Nanoseconds of_logs() const { return of(profiles::CostOf::log) + of(profiles::CostOf::exchange); }
-  /// Beyond the bare count, since the start.
+  Nanoseconds all() const { return of(profiles::CostOf::start) + in_run(); }
+  /// Beyond the bare count, and without the start.
   Nanoseconds in_run() const {
     return of_logs() + of(profiles::CostOf::files) + of(profiles::CostOf::causes) + of(profiles::CostOf::messages);
   }
