@@ -43,7 +43,7 @@ class PackedEntries {
       const std::size_t rows = std::min<std::uint64_t>(kBlock, count - begin);
       in.block(rows, columns);
       if (entries.size() < begin + rows) entries.resize(begin + rows);
-      for (std::size_t i = 0; i < rows; ++i) fill(entries[begin + i], ColumnsOfRow{columns, i}, in);
+      for (std::size_t i = 0; i < rows; ++i) fill(entries[begin + i], ColumnsOfRow<kColumns>{columns, i}, in);
     }
   }
 
