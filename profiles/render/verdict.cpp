@@ -89,7 +89,7 @@ Totals totals(const Profile& profile) {
   for (const Site& s : profile.sites) {
     if (s.comm_size < 2) continue;
     t.waited += s.waited;
-    t.seen += s.patterns;
+    t.seen += s.logged;  // what stands for others may miss rare long waits
     t.calls += s.unrested();
     const double after = s.after_last_sum * s.comm_size;
     t.after_last += after;

@@ -71,11 +71,11 @@ void choose_epoch(CommState& state, Nanoseconds at) {
   const std::uint64_t number = sequence.epochs_ended();
   const bool logged = core::EpochSample::has_epoch(number, choice.level);
   state.member.begin_alone(logged);
+  forget_unloaded();
   if (!logged) return;
   choice.stands_for = static_cast<std::uint32_t>(number - choice.logged);
   choice.logged = number;
   if (!rested) return;
-  forget_unloaded();
   const JobLock lock;
   state.log(lock).first = sequence.next_number() - 1;
 }

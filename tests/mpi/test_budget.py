@@ -56,14 +56,14 @@ def test_few_calls_are_logged_and_stand_for_the_others(ranks):
     assert sum(site["imbalance_ns"]["counts"]) <= site["calls"]
 
 
-def test_without_a_budget_every_call_is_logged():
-    p = profile("whole", 2, "late", 30_000, 0)
+def test_by_default_every_call_is_logged():
+    p = profile("whole", 2, "late", 30_000, 0, budget="default")
     site = max(p["sites"], key=lambda s: s["calls"])
     assert site["patterns"] == site["calls"] == sum(site["imbalance_ns"]["counts"]) and "logged" not in site
 
 
-def test_the_first_calls_are_all_logged_by_default():
-    p = profile("default", 2, "late", 2000, 0, budget="default")
+def test_the_first_calls_are_all_logged():
+    p = profile("first", 2, "late", 2000, 0, budget=0.01)
     assert all("logged" not in s for s in p["sites"])
 
 
@@ -85,7 +85,7 @@ def test_late_rank_after_calls_that_rest_is_found():
 
 
 def test_price_is_named():
-    p = profile("price", 2, "late", 100_000, 0, budget="default")
+    p = profile("price", 2, "late", 100_000, 0, budget=0.01)
     cost = p["cost"]
     assert cost["log_ns"] > 0 and cost["exchange_ns"] > 0 and cost["count_ns"] > 0
     assert sum(r["cost_ns"] for r in p["processes"]) == pytest.approx(sum(v for k, v in cost.items() if k != "share"))
