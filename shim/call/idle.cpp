@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "shim/call/describe.hpp"
+#include "shim/mpi/entry.hpp"
 #include "shim/state/communicator.hpp"
 #include "shim/state/cost.hpp"
 #include "shim/state/process.hpp"
@@ -14,6 +15,7 @@
 namespace latecomer::shim {
 
 constinit Idle idle;
+LATECOMER_TOGETHER constinit std::size_t idle_sites = 0;
 
 namespace {
 
@@ -28,7 +30,7 @@ void time_short_path() {
   const auto fill = [](auto& call) { call.empty(); };
   IdleSite& site = idle.site_at(address, MPI_COMM_NULL);
   if (site.address != 0) return;
-  ++idle.used;
+  ++idle_sites;
   site.address = address;
   site.comm = MPI_COMM_NULL;
   site.state = &state;
@@ -39,7 +41,7 @@ void time_short_path() {
     live_leave();
   }
   cost_of_one = static_cast<double>(now() - begin) / kCalls;
-  --idle.used;
+  --idle_sites;
   site = {};
 }
 
@@ -98,13 +100,13 @@ void idle_begin(const ObservedCall& call) {
   const std::uint64_t id = call.slot->site.load(std::memory_order_relaxed);
   if (left <= 0 || id == 0) return;
   IdleSite& site = idle.site_at(call.plain_address, state.comm);
-  if (site.address == 0 && idle.used >= Idle::kSites * 3 / 4) return;
+  if (site.address == 0 && idle_sites >= Idle::kSites * 3 / 4) return;
   // The address does not tell callers apart: the calls count for the callers of this call.
   profiles::LocalSite* const local = call.slot->serves(call.signature.op, state.size)
                                          ? call.slot->local
                                          : &JobLock()->mine.local[{id, call.signature.op, state.size}];
   if (site.local != local || site.usual != call.bytes()) report(site);
-  idle.used += site.address == 0;
+  idle_sites += site.address == 0;
   const auto [type, size] = Describe::known_type();
   site.address = call.plain_address;
   site.comm = state.comm;
@@ -150,16 +152,16 @@ void idle_end(CommState& state) {
 }
 
 void idle_drain() {
-  if (idle.used == 0) return;
+  if (idle_sites == 0) return;
   for (IdleSite& site : idle.sites) report(site);
 }
 
 void idle_forget() {
-  if (idle.used == 0) return;
+  if (idle_sites == 0) return;
   idle_drain();
   for (IdleSite& site : idle.sites) site = {};
   for (IdleWay& way : idle.ways) way = {};
-  idle.used = 0;
+  idle_sites = 0;
 }
 
 }  // namespace latecomer::shim

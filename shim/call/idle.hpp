@@ -49,7 +49,6 @@ struct Idle {
   /// Derived: MPI has 22 collectives with two forms. Of addresses with the same index, the last one's calls take the
   /// short path. 1 KiB.
   static constexpr int kWayBits = 6;
-  std::size_t used = 0;          ///< sites in the table
   std::uintptr_t stack_end = 0;  ///< of the thread that calls
   IdleWay ways[std::size_t{1} << kWayBits];
   IdleSite sites[kSites];
@@ -62,6 +61,8 @@ struct Idle {
   IdleWay& way_at(std::uintptr_t address) { return ways[address_place(address, kWayBits)]; }
 };
 extern constinit Idle idle __attribute__((visibility("hidden")));
+/// Sites in the table. Every call looks at it, so it lies with what every call touches.
+extern constinit std::size_t idle_sites __attribute__((visibility("hidden")));
 
 /// The part of Describe that computes a call's size. What MPI may refuse takes the full path, because it does not
 /// count.
@@ -126,7 +127,7 @@ class IdleSize {
 template <typename Fill>
 [[gnu::always_inline]] inline bool count_on_short_path(core::Collective op, MPI_Comm comm, void* return_address,
                                                        void* frame, Fill& fill) {
-  if (idle.used == 0) return false;
+  if (idle_sites == 0) return false;
   auto address = reinterpret_cast<std::uintptr_t>(return_address);
   if (const IdleWay& way = idle.way_at(address); way.address == address) {
     const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(frame) + static_cast<std::uintptr_t>(way.through);

@@ -222,7 +222,6 @@ bool may_wait_nonblocking(const CommState& state, const core::Signature& signatu
 void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept {
   CommState& state = *call.state;
   const bool talks = talking();
-  const Nanoseconds had = spent.all();
   core::Sequence::Before step{};
   if (state.size > 1 && !state.foreign && core::is_counted(call.signature)) {
     const bool identified = talks && state.identified();
@@ -234,6 +233,8 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
                                      talks && state.identified());
     call.n = step.n;
   }
+  const bool timed = call.counts() && is_timed_call(call.n);
+  const Nanoseconds had = timed ? spent.all() : 0;
   try {
     call.slot = with_reserve([&] { return &site_of(return_address, frame); });
     if (!call.counts()) return;
@@ -254,7 +255,7 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
     if (state.member.rests()) [[unlikely]] {
       call.from = reinterpret_cast<std::uintptr_t>(return_address);
       call.plain_address = plain_address(*call.slot, call.from, reinterpret_cast<std::uintptr_t>(frame), call.through);
-    } else if (is_timed_call(call.n)) {
+    } else if (timed) {
       time_of_log(call.arrival, had);
     }
   } catch (...) {
@@ -267,8 +268,10 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
 
 void end_call(ObservedCall& call) noexcept {
   CommState& state = *call.state;
-  const Nanoseconds exit = job_clocks().common_now(), had = spent.all();
+  const Nanoseconds exit = job_clocks().common_now();
   const Nanoseconds at = exit - job_clocks().offset.load(std::memory_order_relaxed);
+  const bool timed = call.counts() && is_timed_call(call.n);
+  const Nanoseconds had = timed ? spent.all() : 0;
   // The steps that other ranks rely on need no memory.
   const auto after =
       call.counts() ? state.member.steps_after(state.identified() || !talking()) : core::Sequence::After{};
@@ -291,7 +294,7 @@ void end_call(ObservedCall& call) noexcept {
     if (state.member.rests() && call.slot && !call.decision.algorithm) [[unlikely]] {
       idle_begin(call);
       if (state.idle.left > 0) sampler.discard_interval();
-    } else if (call.counts() && is_timed_call(call.n)) {
+    } else if (timed) {
       time_of_log(exit, had);
     }
   } catch (...) {

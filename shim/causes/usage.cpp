@@ -193,32 +193,34 @@ void Sampler::decline_sampling() {
 }
 
 void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at) {
+  if (message_cost.load(std::memory_order_relaxed) == 0) sampler.price_message_calls();
   const auto timed = mpi_time.messages.draw_next(weight, time, at, message_price.load(std::memory_order_relaxed));
   if (timed > 0) spent.add(profiles::CostOf::messages, static_cast<Nanoseconds>(timed) * message_cost);
 }
 
-void Sampler::begin_first_interval(Nanoseconds at) {
+void Sampler::price_message_calls() {
   constexpr int kCalls = 32;
   // Another process may run meanwhile, and a clock without an anchor takes ten times as long for its first 0.2 ms.
   constexpr Nanoseconds kSlow = 100 * kCalls, kUntil = 400'000;
-  const MpiTime kept = mpi_time;
   Nanoseconds least = INT64_MAX, begin = now();
   const Nanoseconds start = begin;
   for (int i = 0; i < 5 || (least > kSlow && begin - start < kUntil); ++i) {
+    profiles::CallDraw calls;
     begin = now();
-    for (int call = 0; call < kCalls; ++call) const MessageCall timed(true);
+    for (int call = 0; call < kCalls; ++call) {  // the work of a MessageCall
+      const Nanoseconds at = now();
+      live->message.store(at, std::memory_order_relaxed);
+      live->message.store(0, std::memory_order_relaxed);
+      calls.add(calls.weigh_next(), now() - at);
+    }
     least = std::min(least, now() - begin);
   }
-  mpi_time = kept;
   const Nanoseconds cost = std::max<Nanoseconds>(least / kCalls, 1);
   message_cost = cost;
   const core::Policy& policy = job_rules().policy;
   if (policy.mode == core::Mode::observe && policy.budget)
     message_price = static_cast<Nanoseconds>(static_cast<double>(cost) / (kForMessages * *policy.budget));
-  if (schedstat_ < 0) return;
   sure_calls_ = static_cast<std::uint32_t>(cost_ / cost);
-  open_interval(1, at);
-  left_at_ = at;
 }
 
 profiles::Usage Sampler::total_usage() {

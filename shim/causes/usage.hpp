@@ -143,7 +143,14 @@ class Sampler {
   /// The policy wants no samples. Without a reading at start_sampling(), total_usage() is zero.
   void decline_sampling();
   /// At the end of MPI_Init, in programs whose intervals are sampled: the first interval begins.
-  void begin_first_interval(Nanoseconds at);
+  void begin_first_interval(Nanoseconds at) {
+    if (schedstat_ >= 0) {
+      open_interval(1, at);
+      left_at_ = at;
+    }
+  }
+  /// Measures what timing a message call takes, and sets the time of the run that pays for it.
+  void price_message_calls();
   /// At the end of the job: total_usage() stands still.
   void stop_sampling() {
     final_ = total_usage();
