@@ -95,9 +95,7 @@ Json callers_json(std::vector<Caller> callers, int per_row) {
   for (const Caller& caller : callers) {
     Json one = {{"frames", Json::array()},
                 {"calls", caller.calls},
-                {"patterns", !caller.pattern               ? 0
-                             : caller.pattern->estimated() ? caller.calls
-                                                           : caller.pattern->calls}};
+                {"patterns", caller.pattern ? caller.pattern->share_of_calls(caller.pattern->calls, caller.calls) : 0}};
     if (caller.frames)
       for (const Frame* f : *caller.frames) one["frames"].push_back(frame_json(*f));
     const LocalSite& own = caller.own;

@@ -444,8 +444,7 @@ class ProfileWriter {
           part.frames = &found->second;
         if (const auto found = before_.find(key); found != before_.end()) part.before = found->second;
         const std::uint64_t inside = divergent.count(site) ? 0 : part.own.calls_inside(site.comm_size);
-        if (part.pattern) part.calls = inside > 0 ? part.pattern->logged : part.pattern->calls;
-        part.calls = std::max(part.calls, inside);
+        part.calls = std::max(part.pattern ? part.pattern->calls_seen(inside > 0) : 0, inside);
         part.calls += part.own.calls_outside(site.comm_size);
         if (part.calls > 0) callers.push_back(std::move(part));
       }
@@ -479,7 +478,7 @@ class ProfileWriter {
       // The ranks' own counts include calls without records of all ranks. They are valid only if all ranks call from
       // one site.
       const std::uint64_t counted = divergent.count({key.op, key.comm_size}) ? 0 : own.calls_inside(key.comm_size);
-      const std::uint64_t seen = !pattern ? 0 : counted > 0 ? pattern->logged : pattern->calls;
+      const std::uint64_t seen = pattern ? pattern->calls_seen(counted > 0) : 0;
       const std::uint64_t calls = std::max(seen, counted);
       rows.push_back(
           {key, &own, pattern, calls + own.calls_outside(key.comm_size), std::min(own.rested / size, calls - seen)});
@@ -526,7 +525,7 @@ class ProfileWriter {
     head["comm_size"] = row.key.comm_size;
     head["calls"] = row.calls;
     head["rank_calls"] = own.calls;
-    head["patterns"] = !row.pattern ? 0 : row.pattern->estimated() ? row.calls : row.pattern->calls;
+    head["patterns"] = row.pattern ? row.pattern->share_of_calls(row.pattern->calls, row.calls) : 0;
     head["rested"] = row.rested;
     if (row.pattern && row.pattern->estimated()) {
       head["logged"] = row.pattern->logged;

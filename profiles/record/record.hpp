@@ -336,6 +336,9 @@ struct PatternSite {
   PatternSource history, edge;
   /// Whether its figures are estimates, because some epochs were not logged.
   bool estimated() const { return logged < calls; }
+  /// The calls that are certain to have been made. `counted`: whether the ranks' own counts are valid, so that an
+  /// estimate is of no use.
+  std::uint64_t calls_seen(bool counted) const { return counted ? logged : calls; }
   /// A number of `calls`, as one of `exact` calls.
   std::uint64_t share_of_calls(std::uint64_t number, std::uint64_t exact) const {
     if (!estimated()) return number;
