@@ -24,8 +24,12 @@ struct ProfileJob {
   double covered = 0;  ///< the time of all ranks that the snapshots cover; 0: the whole run
   std::size_t hosts = 0;
   double wall = 0;
-  Share cost;                                         ///< share of the ranks' time that latecomer took
-  std::string cost_most;                              ///< the largest part of it, as in the profile
+  /// What latecomer took.
+  struct Cost {
+    double start = 0;  ///< mean of the ranks, ns: in MPI_Init, and to find call sites
+    Share later;       ///< the rest, as a share of the ranks' time without `start`
+    std::string most;  ///< the largest part of the rest, as in the profile
+  } cost;
   std::optional<std::pair<double, double>> promised;  ///< the gain that the policy promises: shares of the run time
   /// How the job used the results of an earlier run; the file is "" if the policy names none.
   struct EarlierRun {

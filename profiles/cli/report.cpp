@@ -212,24 +212,23 @@ void print_tsv(const Profile& profile) {
 std::string cost_text(const Profile& profile) {
   /// Above this share, the largest part is named.
   constexpr double kMuch = 0.02;
-  constexpr std::pair<std::string_view, const char*> kParts[] = {{"start_ns", "in MPI_Init and at first calls"},
-                                                                 {"log_ns", "for logs of calls"},
-                                                                 {"exchange_ns", "to exchange logs"},
-                                                                 {"files_ns", "for snapshots"},
-                                                                 {"causes_ns", "for kernel counters"},
-                                                                 {"messages_ns", "to time messages"},
-                                                                 {"count_ns", "for counting calls"}};
+  constexpr std::pair<std::string_view, const char*> kParts[] = {
+      {"log_ns", "for logs of calls"},     {"exchange_ns", "to exchange logs"},
+      {"files_ns", "for snapshots"},       {"causes_ns", "to read the kernel's counters"},
+      {"messages_ns", "to time messages"}, {"count_ns", "for counting calls"}};
   double patterns = 0, logged = 0;
   for (const Site& s : profile.sites) {
     patterns += s.patterns;
     logged += s.logged;
   }
+  const analysis::ProfileJob::Cost& cost = profile.job.cost;
   std::string out;
-  if (profile.job.cost.known())
-    out = "Latecomer took " + percent(profile.job.cost.value(), 1, "0%") + " of the ranks' time";
-  if (profile.job.cost.value() > kMuch)
-    for (const auto& [part, where] : kParts)
-      if (part == profile.job.cost_most) out += std::string(", most of it ") + where;
+  if (cost.start > 0) out = "Latecomer took " + human_time(cost.start) + " per rank to start and to find call sites";
+  if (!out.empty() && cost.later.known())
+    out += ", then " + percent(cost.later.value(), 1, "0%") + " of the ranks' time";
+  if (cost.later.value() > kMuch)
+    for (const auto& [part, purpose] : kParts)
+      if (part == cost.most) out += std::string(", most of it ") + purpose;
   if (logged < patterns)
     out += (out.empty() ? "Latecomer" : ". It") + (" logged " + percent(logged, patterns, "0%")) +
            " of the calls (policy key `budget`), so times and waits are estimates";

@@ -306,6 +306,26 @@ std::vector<analysis::RankTotals> sums_of(const Json& profile) {
   return out;
 }
 
+analysis::ProfileJob::Cost cost_of(const Json& profile, const Json& cost) {
+  analysis::ProfileJob::Cost out;
+  double later = 0, most = 0, time = 0;
+  for (const auto& [key, value] : cost.items()) {
+    if (key == "share" || key == "start_ns") continue;
+    const auto part = value.get<double>();
+    later += part;
+    if (part > most) {
+      most = part;
+      out.most = key;
+    }
+  }
+  const double start = number_in(cost, "start_ns");
+  const Json& processes = profile["processes"];
+  for (const Json& process : processes) time += number_in(process, "wall_ns");
+  out.start = start / std::max(1.0, static_cast<double>(processes.size()));
+  out.later = Share::of(later, time - start);
+  return out;
+}
+
 analysis::ProfileJob job_of(const Json& profile) {
   const Json& job = profile["job"];
   analysis::ProfileJob out;
@@ -332,15 +352,7 @@ analysis::ProfileJob job_of(const Json& profile) {
     out.history.calls = history["calls"].get<double>();
     if (history["why_not"].is_string()) out.history.why_not = history["why_not"].get<std::string>();
   }
-  if (const Json cost = profile.value("cost", Json(nullptr)); !cost.is_null()) {
-    out.cost = Share::of(cost["share"].get<double>(), 1);
-    double most = 0;
-    for (const auto& [key, value] : cost.items())
-      if (key != "share" && value.get<double>() > most) {
-        most = value.get<double>();
-        out.cost_most = key;
-      }
-  }
+  if (const Json cost = profile.value("cost", Json(nullptr)); !cost.is_null()) out.cost = cost_of(profile, cost);
   if (const Json first = job.value("first_call", Json(nullptr)); !first.is_null() && !first["rank"].is_null())
     out.first_call = {first["waited_ns"].get<double>(), first["awaited_ns"].get<double>(), first["rank"].get<long>()};
   return out;
