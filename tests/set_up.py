@@ -193,6 +193,6 @@ verdict(late(wall_ns=1e7, bound=busier, samples=8), ["Rank 3 waits for a core th
 # The last rank leaves late: all ranks together still spend no more than their time in collectives.
 verdict(sentences(bound, part="verdict", dispatch={"native": {"calls": 10, "mean_after_last_ns": 0.9e9, "mean_elapsed_ns": 0.9e9, "predicted_ns": None, "reason": ""}}, waited_ns=0), ["and 50% in smaller calls"], ["900%"])
 # The arrivals of one call in a thousand, without a wait among them: they say nothing about the others.
-expect("few arrivals", sentences(ranks(2), part="verdict", calls=10_000, patterns=10, waited_ns=0)[:1], ["% of their time in collectives. How long ranks waited for late ranks is not known, since arrivals are known for 0.1% of the calls only."])
+expect("few arrivals", sentences(ranks(2), part="verdict", calls=10_000, patterns=10, waited_ns=0)[:1], ["% of their time in collectives. How long ranks waited for late ranks is not known. Arrivals are known for 0.1% of the calls only."])
 print(f"{failures} failures")
 sys.exit(bool(failures))

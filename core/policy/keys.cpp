@@ -142,12 +142,12 @@ constexpr KeyRow kPolicyKeys[] = {
      "process then keeps the arrivals of 65,536 calls."},
     {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600, "5", store_value<&Policy::roll_call_timeout_s>,
      "The time in seconds that ranks wait at the start of the job for each other to report."},
-    {"budget", KeyType::share, "", 0.0001, 1, "null", set_budget,
+    {"budget", KeyType::share, "", 0.0001, 1, "0.01", set_budget,
      "In mode `observe`: the share of the run that latecomer may take from each rank, beyond the bare count of calls. "
      "Where logging every call would exceed it, some epochs of each communicator are logged and stand for the others. "
      "Some of the calls that wait for messages are timed and stand for the others. "
      "Numbers of calls and bytes stay exact, but for calls that ranks make from different lines. Times and waits are "
-     "estimates, with their sampling errors. Rare long waits among fast calls are estimated too low. `null`: every call "
+     "estimates, with their sampling errors, and the verdict says for which time no call was logged. `null`: every call "
      "is logged."},
     {"rest", KeyType::boolean, "", 0, 0, "true", store_value<&Policy::rest>,
      "With `auto`, or with rules that need a plan: observes few calls (32 of 4,096) while arrivals are balanced and "

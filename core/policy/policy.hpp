@@ -95,8 +95,8 @@ struct Policy {
   bool record_sample = true;  ///< in mode observe, unless all arrivals are recorded
   std::string prometheus;     ///< folder for text files of Prometheus; empty: none
   bool rest = true;
-  std::optional<bool> rooted_waits;  ///< empty: ranks wait where a rule names an algorithm that needs a plan
-  std::optional<double> budget;      ///< share of the run that latecomer may take; empty: all calls are logged
+  std::optional<bool> rooted_waits;     ///< empty: ranks wait where a rule names an algorithm that needs a plan
+  std::optional<double> budget = 0.01;  ///< share of the run that latecomer may take; empty: all calls are logged
   double roll_call_timeout_s = 5;
   std::string history;
   std::string learn;   ///< file from which winners are read, and to which they are written; empty: none

@@ -29,6 +29,7 @@ struct ProfileJob {
     double start = 0;  ///< mean of the ranks, ns: in MPI_Init, and to find call sites
     Share later;       ///< the rest, as a share of the ranks' time without `start`
     std::string most;  ///< the largest part of the rest, as in the profile
+    Share unlogged;    ///< of the ranks' time: calls that were not logged, and for which no logged ones stand
   } cost;
   std::optional<std::pair<double, double>> promised;  ///< the gain that the policy promises: shares of the run time
   /// How the job used the results of an earlier run; the file is "" if the policy names none.

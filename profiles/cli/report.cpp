@@ -153,8 +153,8 @@ void print_site(const Site& site) {
         "(policy key `rest`)\n",
         site.rested);
   if (site.logged < site.patterns)
-    std::printf("    %.0f of %.0f calls were logged: waiting about %s +- %s, and rare long waits may be missing\n",
-                site.logged, site.calls, human_time(site.waited).c_str(), human_time(site.waited_error).c_str());
+    std::printf("    %.0f of %.0f calls were logged: waiting about %s +- %s\n", site.logged, site.calls,
+                human_time(site.waited).c_str(), human_time(site.waited_error).c_str());
   if (site.patterns == 0) {
     std::printf("    no call has records of all ranks; %.0f calls by single ranks\n", site.rank_calls);
     return;

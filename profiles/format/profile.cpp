@@ -207,6 +207,7 @@ class ProfileWriter {
       if (!p.process.core_list.empty()) process["core_list"] = p.process.core_list;
       process["waiting"] = p.process.courteous ? "courteous" : "spin";
       process["cost_ns"] = p.process.cost.sum();
+      if (p.process.unlogged > 0) process["unlogged_ns"] = p.process.unlogged;
       if (p.process.message_calls > p.process.message_calls_timed) {
         process["message_calls"] = p.process.message_calls;
         process["message_calls_timed"] = p.process.message_calls_timed;

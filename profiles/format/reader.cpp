@@ -320,7 +320,13 @@ analysis::ProfileJob::Cost cost_of(const Json& profile, const Json& cost) {
   }
   const double start = number_in(cost, "start_ns");
   const Json& processes = profile["processes"];
-  for (const Json& process : processes) time += number_in(process, "wall_ns");
+  double unlogged = 0;
+  for (const Json& process : processes) {
+    const double wall = number_in(process, "wall_ns");
+    time += wall;
+    unlogged += std::min(wall, number_in(process, "unlogged_ns"));  // stretches of two communicators may overlap
+  }
+  out.unlogged = Share::of(unlogged, time);
   out.start = start / std::max(1.0, static_cast<double>(processes.size()));
   out.later = Share::of(later, time - start);
   return out;

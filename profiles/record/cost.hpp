@@ -19,7 +19,7 @@ enum class CostOf : std::uint8_t {
   files,     ///< snapshots
   causes,    ///< readings of the kernel's counters
   messages,  ///< the timing of message calls
-  count,     ///< calls that are only counted
+  count,     ///< calls that are only counted, and the begins of their epochs
 };
 inline constexpr std::size_t kCosts = 7;
 inline constexpr std::array<std::string_view, kCosts> kCostNames = {"start",  "log",      "exchange", "files",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "core/base/text.hpp"
 #include "profiles/record/packed_entries.hpp"
@@ -41,7 +42,7 @@ bool needs_arrivals(core::Collective op) { return waiting_in(op) == WaitRule::fo
 
 }  // namespace
 
-/// In messages, StandsFor::time is a multiple of 1 / kTimeUnit.
+/// In messages, Weight::time is a multiple of 1 / kTimeUnit.
 constexpr double kTimeUnit = 1024;
 
 enum class PartKind : std::uint8_t { records, digests, facts, sums };
@@ -49,10 +50,9 @@ enum class PartKind : std::uint8_t { records, digests, facts, sums };
 /// The head of a part of a message. The entries follow it.
 struct DigestNode::PartHead {
   PartKind kind;
-  std::uint64_t first, count;    ///< number of the first call; number of calls
-  Note note;                     ///< of records and digests; of facts the price
-  double time = 1;               ///< of facts: StandsFor::time
-  std::uint32_t stands_for = 1;  ///< of facts: StandsFor::epochs
+  std::uint64_t first, count;         ///< number of the first call; number of calls
+  Note note;                          ///< of records and digests; of facts the price
+  core::EpochClasses::Weight weight;  ///< of facts
 
   void pack(Packer& out) const {
     out.number(static_cast<std::uint64_t>(kind));
@@ -61,24 +61,26 @@ struct DigestNode::PartHead {
     if (kind == PartKind::sums) return;
     out.difference(note.price, 0);
     if (kind == PartKind::facts) {
-      out.number(static_cast<std::uint64_t>(time * kTimeUnit));
-      out.number(stands_for);
+      out.number(static_cast<std::uint64_t>(weight.time * kTimeUnit));
+      out.number(weight.epochs);
       return;
     }
+    out.number(static_cast<std::uint64_t>(note.level));
     out.difference(note.uncertainty, 0);
     out.difference(note.waited, 0);
   }
   static PartHead unpack(Unpacker& in) {
-    PartHead head{static_cast<PartKind>(in.number()), in.number(), in.number(), {}, 1, 1};
+    PartHead head{static_cast<PartKind>(in.number()), in.number(), in.number(), {}, {}};
     // A block takes a byte or more.
     in.good = in.good && head.kind <= PartKind::sums && head.count <= kBlock * in.left().size();
     if (head.kind == PartKind::sums) return head;
     head.note.price = in.difference(0);
     if (head.kind == PartKind::facts) {
-      head.time = static_cast<double>(in.number()) / kTimeUnit;
-      head.stands_for = static_cast<std::uint32_t>(in.number());
+      head.weight.time = static_cast<double>(in.number()) / kTimeUnit;
+      head.weight.epochs = static_cast<std::uint32_t>(in.number());
       return head;
     }
+    head.note.level = static_cast<int>(std::min<std::uint64_t>(in.number(), core::EpochSample::kMostLevel));
     head.note.uncertainty = in.difference(0);
     head.note.waited = in.difference(0);
     return head;
@@ -131,9 +133,7 @@ void DigestNode::Epoch::begin(std::uint64_t at, std::size_t children) {
   stage = Stage::ahead;
   logs_awaited = sums_awaited = children;
   left_out = false;
-  index = 0;
-  time = 1;
-  stands_for = 1;
+  weight = {};
   note = {};
   records.clear();
   digests.clear();
@@ -235,8 +235,7 @@ void DigestNode::pass_up(Epoch& epoch, Host& host) {
              epoch.first,
              leaf ? epoch.records.size() : epoch.digests.size(),
              epoch.note,
-             1,
-             1}
+             {}}
         .pack(out);
     PackedEntries entries;
     if (leaf) entries.pack(out, std::span<const CallRecord>(epoch.records));
@@ -304,13 +303,10 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
   epoch.stage = Stage::passed;
   if (epoch.note.waited > 0) host.add_wait(epoch.note.waited);
   price_ = epoch.note.price;
-  epoch.index = ++whole_;
-  const Note& note = epoch.note;
-  if (whole_ > 1 && note.number > last_whole_.number + 1 && note.began > last_whole_.ended && note.ended > note.began) {
-    epoch.stands_for = static_cast<std::uint32_t>(note.number - last_whole_.number);
-    epoch.time = static_cast<double>(note.ended - last_whole_.ended) / static_cast<double>(note.ended - note.began);
+  if (rests_) {
+    epoch.weight = classes_.take(epoch.note.length, epoch.note.level);
+    epoch.weight.time = std::round(epoch.weight.time * kTimeUnit) / kTimeUnit;  // as all ranks will get it
   }
-  last_whole_ = note;
   std::vector<char> patterns;
   std::uint64_t counted = 0;
   try {
@@ -339,7 +335,7 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
   }
   if (counted < epoch.digests.size()) host.count_missing(epoch.digests.size() - counted);
   send_down(host, [&](Packer& out) {
-    PartHead{PartKind::facts, epoch.first, epoch.facts.size(), epoch.note, epoch.time, epoch.stands_for}.pack(out);
+    PartHead{PartKind::facts, epoch.first, epoch.facts.size(), epoch.note, epoch.weight}.pack(out);
     PackedEntries().pack(out, std::span<const CallFacts>(epoch.facts));
     pack_extra(out, patterns);
   });
@@ -376,7 +372,7 @@ void DigestNode::pass_sums(Epoch& epoch, Host& host) {
   }
   append_whole(up_, [&] {
     Packer out(up_);
-    PartHead{PartKind::sums, epoch.first, epoch.sums.size(), {}, 1, 1}.pack(out);
+    PartHead{PartKind::sums, epoch.first, epoch.sums.size(), {}, {}}.pack(out);
     PackedEntries().pack(out, std::span<const CallSums>(epoch.sums));
   });
   if (ended_) flush_parts(host);
@@ -390,6 +386,7 @@ void DigestNode::advance(Host& host) {
     Epoch& epoch = epochs_[i];
     if (rests_ && is_left_out(epoch)) {
       if (answered) {
+        if (place_.parent < 0 && epoch.stage == Stage::logged) leave_out(epoch.note.length);
         send_no_facts(epoch.first, host);
         drop(i);
       } else {
@@ -435,7 +432,7 @@ void DigestNode::drop(std::size_t at) {
 
 void DigestNode::send_no_facts(std::uint64_t first, Host& host) {
   send_down(host, [&](Packer& out) {
-    PartHead{PartKind::facts, first, 0, {.price = price_}, 1, 1}.pack(out);
+    PartHead{PartKind::facts, first, 0, {.price = price_}, {}}.pack(out);
     pack_extra(out, {});
   });
 }
@@ -489,8 +486,9 @@ void DigestNode::leave_out_until(std::uint64_t first, Rank child) {
 }
 
 StandsFor DigestNode::stands_for(const Epoch& epoch) const {
-  return {epoch.stands_for, epoch.time, static_cast<std::uint32_t>(stride_), epoch.index,
-          static_cast<double>(epoch.note.ended - epoch.note.began)};
+  const core::EpochClasses::Weight& weight = epoch.weight;
+  return {weight.epochs, weight.time,     static_cast<std::uint32_t>(stride_),
+          weight.number, weight.of_class, static_cast<double>(epoch.note.length)};
 }
 
 void DigestNode::take_log(const PartHead& part, std::span<const char> samples, Rank from, Host& host) {
@@ -530,8 +528,7 @@ void DigestNode::take_facts(const PartHead& head, std::span<const CallFacts> fac
   send_down(host, [&](Packer& out) { out.append(part); });
   Epoch* const epoch = find(first, false);
   if (epoch && epoch->stage != Stage::ahead) {
-    epoch->time = head.time;
-    epoch->stands_for = head.stands_for;
+    epoch->weight = head.weight;
     if (epoch->stage != Stage::applied) apply(*epoch, facts, patterns, host);
   } else if (first >= finished_) {
     // Without the log of this rank, the leader knows no call of the epoch, so no rank has waits to add up.

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/agreement/agreement.hpp"
+#include "core/agreement/epoch_sample.hpp"
 #include "core/agreement/tree.hpp"
 #include "profiles/record/digest.hpp"
 #include "profiles/record/sample_rows.hpp"
@@ -63,16 +64,14 @@ class DigestNode {
     Nanoseconds uncertainty = 0;  ///< of its clock; of several ranks the maximum
     Nanoseconds waited = 0;       ///< at boundaries since the last epoch; of several ranks the sum
     Nanoseconds price = 0;        ///< time of the run that pays for the log of an epoch; of several ranks the maximum
-    // Of the leader only:
-    Nanoseconds began = 0, ended = 0;  ///< of the epoch
-    std::uint64_t number = 0;          ///< of the epoch
+    int level = 0;                ///< at which the epoch is logged; of several ranks the maximum
+    Nanoseconds length = 0;       ///< of the epoch on the leader
     void merge(const Note& o) {
       uncertainty = std::max(uncertainty, o.uncertainty);
       waited += o.waited;
       price = std::max(price, o.price);
-      began = std::max(began, o.began);
-      ended = std::max(ended, o.ended);
-      number = std::max(number, o.number);
+      level = std::max(level, o.level);
+      length = std::max(length, o.length);
     }
   };
   /// Ends a logged epoch of calls from number `first` on. All ranks end the same epochs, unless some of them do not log
@@ -81,6 +80,8 @@ class DigestNode {
   /// Ranks may leave out epochs. The node drops an epoch that a child has left out, and no call of it counts as
   /// missing.
   void let_rest() { rests_ = true; }
+  /// Leader: it has not logged an epoch of that length.
+  void leave_out(Nanoseconds length) { classes_.leave_out(length); }
   /// The price of the last epoch whose facts are here, of all ranks.
   Nanoseconds price() const { return price_; }
   /// Leader: tells the other ranks at once, if it is a new one.
@@ -148,9 +149,7 @@ class DigestNode {
     Stage stage = Stage::ahead;
     std::size_t logs_awaited = 0, sums_awaited = 0;  ///< number of children whose logs, whose sums are not here
     bool left_out = false;                           ///< a child does not log it
-    double time = 1;                                 ///< StandsFor::time
-    std::uint32_t stands_for = 1;                    ///< StandsFor::epochs
-    std::uint64_t index = 0;                         ///< leader: number among the epochs that all ranks have logged
+    core::EpochClasses::Weight weight;
     Note note;
     std::vector<CallRecord> records;
     std::vector<CallDigest> digests;
@@ -217,8 +216,7 @@ class DigestNode {
   int epochs_ended_ = 0;      ///< number of epochs that this rank has ended, counted up to a few
   bool ended_ = false, children_ended_ = false, given_up_ = false, rests_ = false;
   Nanoseconds price_ = 0;
-  std::uint64_t whole_ = 0;               ///< leader: number of epochs that all ranks have logged
-  Note last_whole_;                       ///< leader: of the last one
+  core::EpochClasses classes_;            ///< leader: of the epochs that some rank has not logged
   std::vector<std::uint64_t> logged_by_;  ///< [children], number behind the first call of the last log; where rests_
   std::uint64_t own_until_ = 0;           ///< this rank ends no further epoch that begins before this call
   std::uint64_t finished_ = 0;            ///< epochs that begin before this call are finished

@@ -66,6 +66,9 @@ constexpr double kMostly = 0.6;
 /// The largest payload in bytes for which only the number of messages in a row counts. MPICH's own limit: up to it,
 /// native has the fewest.
 constexpr double kSmall = 2048;
+/// The share of the time from which calls that were not logged make the waits a lower bound. Chosen: the sentence shows
+/// two digits.
+constexpr double kNoticed = 0.02;
 /// The share of the calls whose arrivals must be known for the sum of the waits to stand for all of them. Chosen: the
 /// missing calls then change the sum by less than its digits show.
 constexpr double kKnown = 0.9;
@@ -73,12 +76,20 @@ constexpr double kKnown = 0.9;
 struct Totals {
   double time = 0, own_time = 0;  ///< of all ranks: in which their waits are known, and in which their own parts are
   double waited = 0, collectives = 0, messages = 0, after_last = 0, large = 0, seen = 0, calls = 0;
-  double messages_error = 0;  ///< standard error
+  double messages_error = 0, waited_error = 0;  ///< standard errors
+  double unlogged = 0;  ///< share of the ranks' time in calls that were not logged, and for which no logged ones stand
+
+  /// Whether the waits are a lower bound, because calls are missing.
+  bool part_only() const { return seen < kKnown * calls || unlogged >= kNoticed; }
+  bool bound_says_nothing() const {
+    return part_only() && (percent(waited, time) == percent(0, 1) || waited < unlogged * time);
+  }
 };
 
 Totals totals(const Profile& profile) {
   Totals t;
   t.time = profile.job.rank_time();
+  t.unlogged = profile.job.cost.unlogged.value();
   for (const analysis::RankFigures& rank : profile.analysis.ranks()) {
     t.collectives += rank.times.collectives;
     t.messages += rank.times.messages;
@@ -89,7 +100,8 @@ Totals totals(const Profile& profile) {
   for (const Site& s : profile.sites) {
     if (s.comm_size < 2) continue;
     t.waited += s.waited;
-    t.seen += s.logged;  // what stands for others may miss rare long waits
+    t.waited_error = std::hypot(t.waited_error, s.waited_error);
+    t.seen += s.patterns;
     t.calls += s.unrested();
     const double after = s.after_last_sum * s.comm_size;
     t.after_last += after;
@@ -264,7 +276,7 @@ bool cut_short(const Profile& profile) { return profile.job.unfinished > 0; }
 
 /// Why no waits are named: there are few, or the profile does not say.
 std::string few_waits(const Profile& profile, const Totals& t) {
-  if (t.seen < kKnown * t.calls || !absent_ranks(profile).empty())
+  if (t.part_only() || !absent_ranks(profile).empty())
     return "The profile cannot say which rank is late" + missing(profile) + ".";
   if (!cut_short(profile)) return "The waits for late ranks in collectives are too short to look for their cause.";
   return "Until then, the waits for late ranks in collectives were too short to look for their cause. The figures do "
@@ -321,7 +333,8 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   const double share = row ? row->awaited / worst.waited : 0;
   const bool one = row && share >= kMostly;
   out.push_back(
-      percent(worst.waited, t.waited) + " of the waiting is in " + name_of(site, caller) +
+      percent(worst.waited, t.waited) + (t.part_only() ? " of the known waiting is in " : " of the waiting is in ") +
+      name_of(site, caller) +
       (one ? ", and " + percent(share, 1) + " of that is for " + row->named() + "."
            : ", for no rank in particular" +
                  (row ? ": " + row->named() + ", which is awaited most, causes " + percent(share, 1) + "." : ".")));
@@ -341,8 +354,8 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   const RankRow* shown = all_callers ? of_site : row;
   std::string text = one ? why(profile, all_callers ? site : worst, intervals, *shown) : "";
   text += std::string(text.empty() ? "With" : "; with") + " equal work on all ranks, " +
-          (cut_short(profile) ? "that part of the run would have taken" : "the run would take") + " about " +
-          percent(equal, 1) + " less time";
+          (cut_short(profile) ? "that part of the run would have taken" : "the run would take") +
+          (t.part_only() ? " at least " : " about ") + percent(equal, 1) + " less time";
   // Work can only move to other ranks. Sleep and foreign processes can go away, and the rest of the lateness stays.
   const auto compared = one ? intervals.compare(*shown) : std::nullopt;
   const auto cause = compared ? compared->largest() : analysis::computing;
@@ -359,7 +372,7 @@ void judge_algorithms(const Profile& profile, const Totals& t, std::vector<std::
   if (large >= kLittle)
     out.push_back("An algorithm may shorten what follows the last arrival in calls of more than 2 KiB: " +
                   percent(large, 1) + " of the ranks' time. `latecomer advise` says by how much.");
-  else if (!cut_short(profile) && absent_ranks(profile).empty() && t.seen >= kKnown * t.calls)
+  else if (!cut_short(profile) && absent_ranks(profile).empty() && !t.part_only())
     out.push_back("An algorithm cannot help: in calls of more than 2 KiB, " + percent(large, 1) +
                   " of the ranks' time follows the last arrival" +
                   (small >= kLittle
@@ -407,27 +420,39 @@ void judge_figures(const Profile& profile, std::vector<std::string>& out) {
   if (profile.processes.empty() || profile.job.ranks < 2) return;
   const Totals t = totals(profile);
   if (t.time <= 0) return;
-  const bool part_only = t.seen < kKnown * t.calls;
-  const std::string known = "rrivals are known for " + percent(t.seen, std::max(1.0, t.calls)) + " of the calls only.";
+  std::string known;
+  if (t.unlogged >= kNoticed)
+    known = " In stretches of calls that took " + percent(t.unlogged, 1) +
+            " of their time, none was logged, and no logged stretch is like them: the policy `{\"version\": 1, "
+            "\"budget\": null}` logs every call.";
+  else if (t.part_only())
+    known = " Arrivals are known for " + percent(t.seen, std::max(1.0, t.calls)) + " of the calls only.";
   const std::string ranks =
       cut_short(profile) ? "Until the last snapshots, after " + reach_text(profile.job) + ", ranks" : "Ranks";
   const std::string altogether = t.collectives > 0 ? percent(t.collectives, t.own_time) : "";
-  const bool unknown = part_only && percent(t.waited, t.time) == percent(0, 1);  // a bound that says nothing
+  const std::string error = percent(t.waited_error, t.time);
+  const bool unknown = t.bound_says_nothing();
   if (unknown) {
-    out.push_back((altogether.empty() ? "" : ranks + " spent " + altogether + " of their time in collectives. ") +
-                  "How long ranks waited for late ranks is not known, since a" + known);
+    // What was not logged counts as time outside collectives.
+    out.push_back((altogether.empty() || t.unlogged >= kNoticed
+                       ? ""
+                       : ranks + " spent " + altogether + " of their time in collectives. ") +
+                  "How long ranks waited for late ranks is not known." + known);
   } else {
-    out.push_back(ranks + " spent " + (part_only || cut_short(profile) ? "at least " : "") + percent(t.waited, t.time) +
+    out.push_back(ranks + " spent " + (t.part_only() || cut_short(profile) ? "at least " : "") +
+                  percent(t.waited, t.time) + (error == "0.0%" ? "" : " (+- " + error + ")") +
                   " of their time waiting for late ranks in collectives" +
-                  (altogether.empty() ? "." : ", and " + altogether + " in collectives altogether."));
+                  (altogether.empty() ? "."
+                                      : ", and " + std::string(t.unlogged >= kNoticed ? "at least " : "") + altogether +
+                                            " in collectives altogether."));
   }
   if (const auto& first = profile.job.first_call; first.waited > kLittle * t.time)
     out.back() +=
         " At the first recorded collective alone, they waited for " + percent(first.waited, t.time) + " of their time" +
         (first.awaited >= kMostly * first.waited ? ", most of it for rank " + std::to_string(first.rank) + "." : ".");
-  if (part_only && !unknown) out.back() += " A" + known;
+  if (!unknown) out.back() += known;
   judge_messages(profile, t, out);
-  judge_waits(profile, t, out);
+  if (!unknown || t.unlogged < kNoticed) judge_waits(profile, t, out);
   judge_algorithms(profile, t, out);
   if (const auto wrong = set_up(profile); !wrong.empty()) out.push_back(wrong.front());
   const std::vector<int> absent = absent_ranks(profile);

@@ -39,7 +39,7 @@ void end_state(CommState* state) {
   if (job_world().state == state) job_world().state = nullptr;
   if (active.load()) {
     attempt([&] {
-      add_elapsed(*state, job_clocks().common_now());
+      weigh_epoch(*state, job_clocks().common_now());
       end_last_epoch(*state);
       pump_mail();
       note_outcome(*state);

@@ -121,11 +121,11 @@ void record_exit(ObservedCall& call, Nanoseconds exit) {
   const bool rests = state.member.rests();
   mpi_time.collectives += spent;
   if (job_rules().samples_epochs && (rests || state.choice.level > 0) && call.counts()) [[unlikely]] {
-    // An epoch's times count at its end, because they stand for other epochs (add_elapsed).
+    // An epoch's times count at its end, because they stand for other epochs (weigh_epoch).
     mpi_time.stood_for -= spent;
     if (rests) sampler.discard_interval();
     else if (mpi_time.watched)
-      sampler.begin_interval_at_exit(local->before, call.arrival, exit, state.choice.stands_for);
+      sampler.begin_interval_at_exit(local->before, call.arrival, exit, 1U << state.choice.level);
     lock->queue.add(local, -1, call.bytes(), false, state.share);
     return;
   }
@@ -133,20 +133,27 @@ void record_exit(ObservedCall& call, Nanoseconds exit) {
   lock->queue.add(local, spent, call.bytes(), rests && call.algorithm == 0, state.share);
 }
 
-void add_elapsed(CommState& state, Nanoseconds end) {
-  const EpochChoice& choice = state.choice;
-  if (choice.level == 0 || state.member.rests()) return;
+void weigh_epoch(CommState& state, Nanoseconds end) {
+  EpochChoice& choice = state.choice;
+  choice.length = std::max<Nanoseconds>(end - choice.began - (spent.in_run() - choice.spent), 1);
+  if (choice.level == 0) return;
   const JobLock lock;
-  const Nanoseconds length = std::max<Nanoseconds>(end - choice.began, 1);
-  const double sums = static_cast<double>(end - choice.logged_until) / static_cast<double>(length);
+  const Nanoseconds left = choice.classes.left();
+  const bool logged = !state.member.rests();
+  core::EpochClasses::Weight weight;
+  if (logged) weight = choice.classes.take(choice.length, choice.level);
+  else choice.classes.leave_out(choice.length);
+  lock->mine.process.unlogged += choice.classes.left() - left;
+  if (!logged) return;
   double all = 0;
   for (const profiles::CallRecord& record : state.log(lock).records) {
     if (record.kind != core::CallKind::blocking || record.exit == 0) continue;
-    const Nanoseconds spent = std::max<Nanoseconds>(record.exit - record.arrival, 0);
-    lock->mine.local[{record.site, record.op, state.size, record.callers}].elapsed.add(spent, choice.stands_for, sums);
-    all += static_cast<double>(spent);
+    const Nanoseconds took = std::max<Nanoseconds>(record.exit - record.arrival, 0);
+    lock->mine.local[{record.site, record.op, state.size, record.callers}].elapsed.add(took, weight.epochs,
+                                                                                       weight.time);
+    all += static_cast<double>(took);
   }
-  mpi_time.stood_for += static_cast<Nanoseconds>(all * sums);
+  mpi_time.stood_for += static_cast<Nanoseconds>(all * weight.time);
 }
 
 void record_completion(const PendingCall& call) {

@@ -13,9 +13,9 @@ void show_call(const ObservedCall& call);
 void log_call(const ObservedCall& call);
 /// Adds the exit to the log, and the call to the counters of its site.
 void record_exit(ObservedCall& call, Nanoseconds exit);
-/// Mode observe, at the end of a logged epoch: if it stands for others, adds its elapsed times to the counters of the
-/// sites. `end`: of the epoch.
-void add_elapsed(CommState& state, Nanoseconds end);
+/// Mode observe, at the end of an epoch: notes its length. If some epochs rest, notes a resting one, or adds the
+/// elapsed times of a logged one to the counters of the sites, for itself and for others. `end`: of the epoch.
+void weigh_epoch(CommState& state, Nanoseconds end);
 /// Adds the exit of a call that has completed later, by its request, to the same. `call.record` has the exit time.
 void record_completion(const PendingCall& call);
 /// A non-blocking call was started or a persistent one made: remembers the request.

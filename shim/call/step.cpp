@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <new>
 
 #include "core/agreement/epoch_sample.hpp"
@@ -55,39 +56,39 @@ void forget_unloaded() {
 void choose_epoch(CommState& state, Nanoseconds at) {
   const core::Sequence& sequence = state.member.sequence();
   EpochChoice& choice = state.choice;
-  // A slower pace counts at once, a faster one by and by.
-  const Nanoseconds length = choice.began > 0 ? at - choice.began : 0;
-  choice.length = std::max(length, choice.length / 2);
+  // The geometric mean with the epochs before: after one long epoch among short ones, one or two are logged for its
+  // sake.
+  if (choice.began == 0) choice.pace = 0;
+  else if (choice.pace == 0) choice.pace = choice.length;
+  else
+    choice.pace =
+        static_cast<Nanoseconds>(std::sqrt(static_cast<double>(choice.pace) * static_cast<double>(choice.length)));
   choice.began = at;
-  const bool rested = state.member.rests();
-  if (!rested) {
-    choice.logged_until = at;
-    count_logged_epoch();
-  }
+  choice.spent = spent.in_run();
+  if (!state.member.rests()) count_logged_epoch();
+  else if (state.rank == 0) note_left_out(state, choice.length);
   // Earlier epochs are shorter.
   const bool steady = sequence.next_number() > core::Sequence::kSteadyEpoch;
   const Nanoseconds price = agree_on_price(state, price_of_log());
-  choice.level = steady ? core::EpochSample::level_for(price, choice.length) : 0;
-  const std::uint64_t number = sequence.epochs_ended();
-  const bool logged = core::EpochSample::has_epoch(number, choice.level);
+  choice.level = steady ? core::EpochSample::level_for(price, choice.pace) : 0;
+  const bool rested = state.member.rests();
+  const bool logged = core::EpochSample::has_epoch(sequence.epochs_ended(), choice.level);
   state.member.begin_alone(logged);
   forget_unloaded();
-  if (!logged) return;
-  choice.stands_for = static_cast<std::uint32_t>(number - choice.logged);
-  choice.logged = number;
-  if (!rested) return;
+  if (!logged || !rested) return;
   const JobLock lock;
   state.log(lock).first = sequence.next_number() - 1;
 }
 
 [[gnu::noinline, gnu::cold]] void at_boundary(ObservedCall& call, const core::Sequence::Before& step) {
   const KeepErrno keep;
-  const Spending work(profiles::CostOf::exchange);
   CommState& state = *call.state;
   const bool rested = state.member.rests();
+  const Spending work(rested && job_rules().samples_epochs ? profiles::CostOf::count : profiles::CostOf::exchange);
   if (step.identify) agree_on_identity(state, true);
   if (step.hear) apply_announcement(state, step.n, step.waits);
   if (!step.ends_epoch) return;
+  weigh_epoch(state, call.arrival);
   if (rested && job_rules().samples_epochs) return choose_epoch(state, call.arrival);
   try {
     sweep_outgoing();  // of earlier boundaries
@@ -96,8 +97,7 @@ void choose_epoch(CommState& state, Nanoseconds at) {
   }
   call.ended_epoch = !rested;
   forget_unloaded();
-  if (!rested) add_elapsed(state, call.arrival);
-  end_epoch(state, rested, call.arrival);
+  end_epoch(state, rested);
   if (state.tree.branch) pump_mail();
   if (job_rules().samples_epochs) choose_epoch(state, call.arrival);
   if (step.announce) announce_plan(state, step.n);

@@ -240,8 +240,7 @@ void make_branch(CommState& state) {
   for (const auto& one : early.mapped()) read_of_tree(one.first, one.second);
 }
 
-void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next,
-              Nanoseconds end) {
+void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next) {
   const MailLock lock;
   Branch& branch = *state.tree.branch;
   branch.next = next;
@@ -249,9 +248,8 @@ void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::C
                         {.uncertainty = job_clocks().domains == 1 ? 0 : job_clocks().uncertainty_now(),
                          .waited = state.tree.waited,
                          .price = price_of_log(),
-                         .began = state.choice.began,
-                         .ended = end,
-                         .number = state.choice.logged},
+                         .level = state.choice.level,
+                         .length = state.choice.length},
                         branch);
 }
 
@@ -261,6 +259,12 @@ Nanoseconds agree_on_price(CommState& state, Nanoseconds own) {
   Branch& branch = *state.tree.branch;
   if (state.rank == 0) try_patterns([&] { branch.node.tell_price(std::max(own, branch.node.price()), branch); });
   return std::max(own, branch.node.price());
+}
+
+void note_left_out(CommState& state, Nanoseconds length) {
+  if (!state.tree.branch) return;
+  const MailLock lock;
+  state.tree.branch->node.leave_out(length);
 }
 
 void flush_digests(CommState& state) {

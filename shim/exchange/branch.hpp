@@ -64,12 +64,13 @@ void make_branch(CommState& state);
 
 /// Gives the log of an epoch to the node. `first`: number of its first call; `next`: of the next epoch's. `end`: time
 /// of the call that ends it.
-void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next,
-              Nanoseconds end);
+void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next);
 
 /// The price of a logged epoch on the rank where it is highest, as far as this rank has heard of it. `own`: on this
 /// rank. The leader tells the others.
 Nanoseconds agree_on_price(CommState& state, Nanoseconds own);
+/// Leader: an epoch of that length was not logged.
+void note_left_out(CommState& state, Nanoseconds length);
 
 /// Sends what waits for the end of an epoch.
 void flush_digests(CommState& state);

@@ -71,9 +71,8 @@ void note_outcome(CommState& state);
 /// Returns false if the calls differ; then the leader has printed the difference.
 bool check_call(CommState& state, const core::Signature& signature, std::uint64_t n, std::uint64_t site);
 
-/// Ends an epoch before the current call: sends its log up, unless the epoch `rested`, and starts a new log. `at`: time
-/// of the call.
-void end_epoch(CommState& state, bool rested, Nanoseconds at);
+/// Ends an epoch before the current call: sends its log up, unless the epoch `rested`, and starts a new log.
+void end_epoch(CommState& state, bool rested);
 
 /// At the end of a communicator, or of the job: sends the log of the last epoch up, and lets the tree end.
 void end_last_epoch(CommState& state);

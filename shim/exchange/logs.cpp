@@ -43,13 +43,13 @@ void keep_signatures(Leadership& lead, std::uint64_t first, std::size_t calls) {
 }
 
 /// Sends the log of the calls before `next` up.
-void pass_epoch(CommState& state, std::uint64_t next, Nanoseconds end) {
+void pass_epoch(CommState& state, std::uint64_t next) {
   const std::uint64_t first = state.log(JobLock()).first;
   auto log = take_log(state, next);
   if (state.usable() && state.size > 1 && !state.tree.broken && state.tree.branch) {
     if (state.tree.leadership && state.tree.leadership->learner && !log.empty())
       try_patterns([&] { keep_signatures(*state.tree.leadership, first, log.size()); });
-    try_patterns([&] { pass_log(state, first, log, next, end); });
+    try_patterns([&] { pass_log(state, first, log, next); });
   }
   state.tree.waited = 0;
   const JobLock lock;
@@ -59,14 +59,14 @@ void pass_epoch(CommState& state, std::uint64_t next, Nanoseconds end) {
 
 }  // namespace
 
-void end_epoch(CommState& state, bool rested, Nanoseconds at) {
+void end_epoch(CommState& state, bool rested) {
   const std::uint64_t next = state.member.sequence().next_number() - 1;  // the call that ends the epoch begins the next
   if (rested) {
     take_log(state, next);
     if (state.tree.branch) flush_digests(state);
     state.tree.waited = 0;
   } else {
-    pass_epoch(state, next, at);
+    pass_epoch(state, next);
   }
   if (state.tree.branch) {
     // In a short epoch calls take long, and the next announcement needs the logs.
@@ -84,7 +84,7 @@ void end_epoch(CommState& state, bool rested, Nanoseconds at) {
 
 void end_last_epoch(CommState& state) {
   if (!state.tree.branch) return;
-  if (!state.member.rests()) pass_epoch(state, state.member.sequence().next_number(), job_clocks().common_now());
+  if (!state.member.rests()) pass_epoch(state, state.member.sequence().next_number());
   else flush_digests(state);
   end_branch(state);
 }
@@ -95,6 +95,8 @@ void look_for_messages(CommState& state, std::uint64_t n) {
     return;
   }
   pump_mail();
+  // The next log may come late, and the parent looks for messages until it has the sums.
+  if (state.member.rests()) flush_digests(state);
   // Derived: a look takes 50 ns. An epoch of 128 calls has six looks, and a message that has arrived waits for a
   // quarter of an epoch at most.
   state.tree.look_distance = std::min(2 * state.tree.look_distance, kFarLook);

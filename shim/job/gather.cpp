@@ -333,7 +333,7 @@ void settle_trees() {
 Gathered gather_profile() noexcept {
   try_patterns([&] {
     for (CommState* s = JobLock()->states; s; s = s->next) {
-      add_elapsed(*s, job_clocks().common_now());
+      weigh_epoch(*s, job_clocks().common_now());
       end_last_epoch(*s);
     }
   });

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/agreement/epoch_sample.hpp"
 #include "core/agreement/member.hpp"
 #include "core/agreement/tree.hpp"
 #include "profiles/record/record.hpp"
@@ -39,12 +40,12 @@ struct CallLog {
 
 /// Which epochs of a communicator this rank logs in mode observe.
 struct EpochChoice {
-  int level = 0;                 ///< core::EpochSample
-  std::uint64_t logged = 0;      ///< number of the last logged epoch
-  std::uint32_t stands_for = 1;  ///< where this epoch is logged: the epochs since then
-  Nanoseconds began = 0;         ///< begin of the epoch; 0: it is the first
-  Nanoseconds logged_until = 0;  ///< end of the last logged epoch
-  Nanoseconds length = 0;        ///< recent length of an epoch
+  int level = 0;               ///< core::EpochSample
+  Nanoseconds began = 0;       ///< begin of the epoch; 0: it is the first
+  Nanoseconds spent = 0;       ///< by latecomer before `began`
+  Nanoseconds length = 0;      ///< of the last epoch, without what latecomer took in it
+  Nanoseconds pace = 0;        ///< recent length of an epoch
+  core::EpochClasses classes;  ///< of the epochs that this rank does not log
 };
 
 /// The calls of an idle epoch that take the short path (shim/call/idle.hpp).
