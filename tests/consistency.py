@@ -11,7 +11,7 @@ import tempfile
 
 cli, generate = sys.argv[1:3]
 failures = 0
-PARTS = {"computing_ns": "computes", "kernel_ns": "kernel", "runnable_ns": "no core", "blocked_ns": "blocked", "messages_ns": "messages", "io_ns": "files", "collectives_ns": "in coll."}
+PARTS = {"computing_ns": "computes", "kernel_ns": "kernel", "runnable_ns": "no core", "blocked_ns": "blocked", "messages_ns": "messages", "io_ns": "files", "collectives_ns": "in coll.", "ends_ns": "ends"}
 MS = 1e6
 
 
@@ -147,7 +147,7 @@ with tempfile.TemporaryDirectory() as name:
         close = lambda a, b: abs(a - b) <= 6e-4 * abs(b) + 1e-9
         wrong = [r for r, e in expected.items() if not close(shown[r][5], e["awaited"]) or not close(shown[r][7], e["late"]) or shown[r][6] != e["last"] or (shown[r][8][0][0] if shown[r][8] else None) != e["cause"]]
         check(shown.keys() == expected.keys() and not wrong, f"{ranks} ranks: the page has the same figures: {[(shown[r], expected[r]) for r in wrong[:1]]}")
-        check([c[0] for c in data["tables"]["columns"]] == list(PARTS.values()) == titles[2:9], f"{ranks} ranks: text and page share the titles: {titles}")
+        check([c[0] for c in data["tables"]["columns"]] == list(PARTS.values()) == titles[2:10], f"{ranks} ranks: text and page share the titles: {titles}")
         check(all(close(h[4], hosts[h[0]]["awaited_ns"]) for h in data["tables"]["hosts"]) and len(data["tables"]["hosts"]) == 4, f"{ranks} ranks: the page's hosts")
         check({k: round(v, 3) for k, v in data["tables"]["efficiency"].items()} == {k: round(v, 3) for k, v in answer["efficiency"].items()}, f"{ranks} ranks: the page's efficiencies are those of --json")
         site = answer["sites"][0]

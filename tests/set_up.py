@@ -194,5 +194,9 @@ verdict(late(wall_ns=1e7, bound=busier, samples=8), ["Rank 3 waits for a core th
 verdict(sentences(bound, part="verdict", dispatch={"native": {"calls": 10, "mean_after_last_ns": 0.9e9, "mean_elapsed_ns": 0.9e9, "predicted_ns": None, "reason": ""}}, waited_ns=0), ["and 50% in smaller calls"], ["900%"])
 # The arrivals of one call in a thousand, without a wait among them: they say nothing about the others.
 expect("few arrivals", sentences(ranks(2), part="verdict", calls=10_000, patterns=10, waited_ns=0)[:1], ["% of their time in collectives. How long ranks waited for late ranks is not known. Arrivals are known for 0.1% of the calls only."])
+# The start and the end of the run are parts of it. Rank 3 came last to MPI_Finalize.
+ends = [dict(p, init_ns=0.3 * SECOND, end_ns=0.7 * SECOND * (p["rank"] != 3)) for p in ranks(4)]
+verdict(sentences(ends, part="verdict"), ["They waited for 29% of their time in MPI_Finalize, until rank 3 had come there.", "They spent 16% of their time in MPI_Init."])
+verdict(sentences([dict(p, init_ns=0.02 * SECOND, end_ns=0.01 * SECOND) for p in ranks(4)], part="verdict"), [], ["MPI_Init", "MPI_Finalize"])
 print(f"{failures} failures")
 sys.exit(bool(failures))

@@ -11,6 +11,8 @@ namespace latecomer::profiles::analysis {
 
 void ProcessTimes::add(const ProcessTimes& o) {
   for (const TimeColumn& c : kTimeColumns) this->*c.value += o.*c.value;
+  init += o.init;
+  end += o.end;
 }
 
 void Analysis::add(const CallFigures& calls, const Baseline& baseline) {
@@ -75,10 +77,10 @@ Efficiency Analysis::efficiency_of(const std::vector<ProcessFigures>& processes,
   for (const ProcessFigures& p : processes) {
     if (p.wall <= 0 || (host && p.host != *host)) continue;
     const Sum* sum = sum_of(p.rank);
-    const double part = p.times.own() / p.wall;
+    const double part = p.times.own() / std::max(1.0, p.between());
     own += part;
     longest = std::max(longest, part);
-    wall += p.known();
+    wall += p.known() - p.times.ends;
     ++ranks;
     transfers += transfers_ / static_cast<double>(processes.size()) + (sum ? sum->transfers : 0) +
                  p.times.messages * (sum && sum->messages > 0 ? 1 - sum->explained / sum->messages : 1);

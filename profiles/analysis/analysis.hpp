@@ -13,9 +13,11 @@
 
 namespace latecomer::profiles::analysis {
 
-/// The time of a process from the start of MPI to its end, in parts. Nanoseconds.
+/// The run of a process, in parts: from its MPI_Init to the moment at which the last process of the job enters
+/// MPI_Finalize. Nanoseconds.
 struct ProcessTimes {
   double computing = 0, kernel = 0, runnable = 0, blocked = 0, messages = 0, io = 0, collectives = 0;
+  double init = 0, end = 0, ends = 0;  ///< in MPI_Init; in MPI_Finalize until the last process has come there; both
   void add(const ProcessTimes& o);
   /// The time outside MPI.
   double own() const { return computing + kernel + runnable + blocked; }
@@ -33,13 +35,16 @@ inline constexpr TimeColumn kTimeColumns[] = {
     {"blocked_ns", "blocked", "Asleep or stopped", &ProcessTimes::blocked},
     {"messages_ns", "messages", "In other MPI calls that wait for ranks", &ProcessTimes::messages},
     {"io_ns", "files", "In MPI's calls for files", &ProcessTimes::io},
-    {"collectives_ns", "in coll.", "Inside blocking collectives", &ProcessTimes::collectives}};
+    {"collectives_ns", "in coll.", "Inside blocking collectives", &ProcessTimes::collectives},
+    {"ends_ns", "ends", "In MPI_Init, and in MPI_Finalize until the last rank has come there", &ProcessTimes::ends}};
+/// The first ones may make a rank late at a collective.
+inline constexpr std::size_t kPartsBetween = 7;
 
 /// The data of one process of the job.
 struct ProcessFigures {
   long rank = 0;
   std::string host;
-  double wall = 0;  ///< ns
+  double wall = 0;  ///< the whole run, ns
   ProcessTimes times;
   double cores = 0, host_cores = 0;  ///< cores that the process may use; cores of its host
   std::string core_list{};           ///< numbers of the cores that the process may use, "0-3,8"; "": unknown
@@ -49,6 +54,7 @@ struct ProcessFigures {
   double messages_error = 0;  ///< standard error of the time in messages
   double covered = 0;         ///< the time in which its waits in collectives are known; 0: `wall`
   double known() const { return covered > wall ? covered : wall; }
+  double between() const { return wall - times.ends; }
 };
 
 /// Estimates of POP's efficiencies from the sums of each rank, as shares of the time that the rank's data cover. POP

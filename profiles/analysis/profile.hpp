@@ -2,6 +2,7 @@
 // The job, the call sites and the communicators of a profile, as every output uses them. Times are nanoseconds.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@ struct ProfileJob {
   double covered = 0;  ///< the time of all ranks that the snapshots cover; 0: the whole run
   std::size_t hosts = 0;
   double wall = 0;
+  double run_time = 0;  ///< the whole run of all ranks (ProcessTimes); 0: not known of all
   /// What latecomer took.
   struct Cost {
     double start = 0;  ///< mean of the ranks, ns: in MPI_Init, and to find call sites
@@ -43,7 +45,7 @@ struct ProfileJob {
     long rank = -1;                  ///< the rank that the others waited for most
   } first_call;
   /// The time of all ranks in which the profile knows their waits. At least 1 ns.
-  double rank_time() const { return covered > 0 ? covered : wall * ranks > 1 ? wall * ranks : 1; }
+  double rank_time() const { return std::max(1.0, covered > 0 ? covered : run_time > 0 ? run_time : wall * ranks); }
 };
 
 struct HistogramFigures {

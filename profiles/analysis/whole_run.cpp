@@ -8,7 +8,7 @@ std::optional<LongerPart> longer_part(const std::vector<RankFigures>& ranks, con
                                       double ProcessTimes::*without, double least) {
   if (rank.wall <= 0) return {};
   std::optional<LongerPart> found;
-  for (std::size_t k = 0; k < std::size(kTimeColumns); ++k) {
+  for (std::size_t k = 0; k < kPartsBetween; ++k) {
     const auto part = kTimeColumns[k].value;
     if (part == without) continue;
     double others = 0, count = 0;

@@ -196,6 +196,7 @@ class ProfileWriter {
                           {"looks", p.clock_looks}})));
     }
     put("],\n\"processes\": [");
+    const std::optional<Nanoseconds> last_end = last_to_end();
     for (std::size_t i = 0; i < all_.members.size(); ++i) {
       const Member& p = all_.members[i];
       Json process = usage_json(p.process.usage, 1);
@@ -207,6 +208,8 @@ class ProfileWriter {
       if (!p.process.core_list.empty()) process["core_list"] = p.process.core_list;
       process["waiting"] = p.process.courteous ? "courteous" : "spin";
       process["cost_ns"] = p.process.cost.sum();
+      if (p.process.init > 0) process["init_ns"] = p.process.init;
+      if (last_end) process["end_ns"] = *last_end - p.process.ended;
       if (p.process.unlogged > 0) process["unlogged_ns"] = p.process.unlogged;
       if (p.process.message_calls > p.process.message_calls_timed) {
         process["message_calls"] = p.process.message_calls;
@@ -634,6 +637,16 @@ class ProfileWriter {
     double sum = 0;
     for (const auto& [rank, end] : all_.reach->covered) sum += end;
     return {{"first_end_s", all_.reach->first_end}, {"last_end_s", all_.reach->last_end}, {"rank_time_s", sum}};
+  }
+
+  /// The time at which the last rank entered MPI_Finalize. Empty: some rank did not, or clocks were never compared.
+  std::optional<Nanoseconds> last_to_end() const {
+    std::optional<Nanoseconds> last;
+    for (const Member& p : all_.members) {
+      if (p.process.ended == 0 || p.clock_uncertainty < 0) return {};
+      last = std::max(last.value_or(p.process.ended), p.process.ended);
+    }
+    return last;
   }
 
   /// What latecomer took, by cause, and its share of the ranks' time.

@@ -289,7 +289,12 @@ std::vector<analysis::ProcessFigures> processes_of(const Json& profile) {
     one.core_list = p.value("core_list", "");
     one.courteous = p.value("waiting", "") == "courteous";
     for (const analysis::TimeColumn& c : analysis::kTimeColumns) one.times.*c.value = number_in(p, c.key);
+    one.times.init = number_in(p, "init_ns");
+    one.times.end = number_in(p, "end_ns");
+    one.times.ends = one.times.init + one.times.end;
+    one.wall += one.times.ends;
     one.covered = number_in(p, "covered_ns");
+    if (one.covered > 0) one.covered += one.times.init;
     one.messages_error = number_in(p, "messages_error_ns");
     one.peers = peers_of(p);
   }
@@ -477,6 +482,10 @@ Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
   out.job = job_of(json);
   out.network = network_of(json);
   out.processes = processes_of(json);
+  const bool whole_runs =
+      std::ssize(out.processes) == out.job.ranks &&
+      std::ranges::all_of(out.processes, [](const auto& p) { return p.times.init > 0 && p.wall > p.times.init; });
+  for (const analysis::ProcessFigures& p : out.processes) out.job.run_time += whole_runs ? p.wall : 0;
   const Json& sites = json["sites"];
   const auto waited = [](const Json& site) { return number_in(site, "waited_ns"); };
   const auto worst = std::ranges::max_element(sites, {}, waited);

@@ -525,13 +525,15 @@ struct Process {
   std::string core_list;        ///< the numbers of the cores that the process may use, such as "0-3,8"
   bool courteous = false;       ///< the process gives its core away while it waits
   Costs cost;                   ///< what latecomer took from it
+  Nanoseconds init = 0;         ///< time in MPI_Init; 0: unknown. It is not in `usage`
+  Nanoseconds ended = 0;        ///< the process entered MPI_Finalize then, by the common clock; 0: it did not
   Nanoseconds unlogged = 0;     ///< time of epochs that were not logged, and that no logged one stands for
   /// Calls of the main thread whose times are in `usage.messages`, and those of them that were timed.
   std::uint64_t message_calls = 0, message_calls_timed = 0;
   Nanoseconds messages_error = 0;  ///< standard error of `usage.messages`
   static auto members(auto& p) {
-    return std::tie(p.usage, p.peers, p.cores, p.host_cores, p.courteous, p.cost, p.unlogged, p.message_calls,
-                    p.message_calls_timed, p.messages_error, p.core_list);
+    return std::tie(p.usage, p.peers, p.cores, p.host_cores, p.courteous, p.cost, p.init, p.ended, p.unlogged,
+                    p.message_calls, p.message_calls_timed, p.messages_error, p.core_list);
   }
 };
 

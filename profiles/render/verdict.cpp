@@ -43,8 +43,8 @@ constexpr Words kWords[analysis::kCauses] = {
     {"spends %s times as long as the others in MPI's file calls", "spends its time in MPI's file calls"},
 };
 
-/// The same of the parts of a whole run, in the order of kTimeColumns.
-constexpr Words kPartWords[std::size(analysis::kTimeColumns)] = {
+/// The same of the parts between MPI_Init and MPI_Finalize, in the order of kTimeColumns.
+constexpr Words kPartWords[analysis::kPartsBetween] = {
     kWords[analysis::computing],
     {"spends %s times as long as the others in the kernel", "spends its time in the kernel"},
     kWords[analysis::no_core],
@@ -287,6 +287,22 @@ std::string few_waits(const Profile& profile, const Totals& t) {
                          : ".");
 }
 
+/// Adds the sentence on the start and the end of the run.
+void judge_ends(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
+  double init = 0, end = 0;
+  const analysis::RankFigures* last = nullptr;
+  for (const analysis::RankFigures& rank : profile.analysis.ranks()) {
+    init += rank.times.init;
+    end += rank.times.end;
+    if (!last || rank.times.end / rank.ranks < last->times.end / last->ranks) last = &rank;
+  }
+  if (const double share = end / t.own_time; share >= kNoticed)
+    out.back() += " They waited for " + percent(share, 1) + " of their time in MPI_Finalize, until " + last->named() +
+                  " had come there.";
+  if (const double share = init / t.own_time; share >= kMessages)
+    out.back() += " They spent " + percent(share, 1) + " of their time in MPI_Init.";
+}
+
 /// Adds the sentence on other MPI calls that wait.
 void judge_messages(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
   if (t.messages < kMessages * t.own_time) return;
@@ -452,6 +468,7 @@ void judge_figures(const Profile& profile, std::vector<std::string>& out) {
         (first.awaited >= kMostly * first.waited ? ", most of it for rank " + std::to_string(first.rank) + "." : ".");
   if (!unknown) out.back() += known;
   judge_messages(profile, t, out);
+  judge_ends(profile, t, out);
   if (!unknown || t.unlogged < kNoticed) judge_waits(profile, t, out);
   judge_algorithms(profile, t, out);
   if (const auto wrong = set_up(profile); !wrong.empty()) out.push_back(wrong.front());

@@ -142,12 +142,12 @@ class Sampler {
   void start_sampling();
   /// The policy wants no samples. Without a reading at start_sampling(), total_usage() is zero.
   void decline_sampling();
-  /// At the end of MPI_Init, in programs whose intervals are sampled: the first interval begins.
+  /// At the end of MPI_Init, in programs whose intervals are sampled: the parts of the time count from here on, and the
+  /// first interval begins.
   void begin_first_interval(Nanoseconds at) {
-    if (schedstat_ >= 0) {
-      open_interval(1, at);
-      left_at_ = at;
-    }
+    if (schedstat_ < 0 || !read_counters(start_)) return;
+    open_interval(1, at);
+    left_at_ = at;
   }
   /// Measures what timing a message call takes, and sets the time of the run that pays for it.
   void price_message_calls();

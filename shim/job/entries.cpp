@@ -27,6 +27,7 @@ void yield_during_init() {
 }  // namespace
 
 bool begin_mpi(int required) {
+  job_process().entered = now();
   yield_during_init();
   expect_start(true);
   bool engine = false;

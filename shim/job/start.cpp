@@ -111,6 +111,7 @@ void stay_alone(const char* why, const std::string& suffix = "") {
 void show_job() {
   if (!job_rules().policy.causes) sampler.decline_sampling();
   else sampler.begin_first_interval(job_clocks().common_now());
+  if (job_process().entered > 0) JobLock()->mine.process.init = now() - job_process().entered;
   timing.store(job_rules().policy.causes, std::memory_order_relaxed);
   if (job_rules().policy.live)
     live_start(job_world().rank, job_world().size, job_output().id.key, job_output().id.host, job_output().path,

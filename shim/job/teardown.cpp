@@ -15,6 +15,7 @@
 #include "shim/job/snapshots.hpp"
 #include "shim/live/live.hpp"
 #include "shim/log.hpp"
+#include "shim/state/clocks.hpp"
 #include "shim/state/output.hpp"
 #include "shim/state/process.hpp"
 #include "shim/state/shared.hpp"
@@ -29,6 +30,7 @@ int on_end(MPI_Comm, int, void*, void*) {
   {
     const JobLock lock;
     for (CommState* s = lock->states; s; s = s->next) idle_stop(*s);
+    lock->mine.process.ended = job_clocks().common_now();
   }
   sampler.stop_sampling();
   live->since.store(now(), std::memory_order_relaxed);

@@ -9,9 +9,10 @@
 namespace latecomer::shim {
 
 struct ThisProcess {
-  bool threads = false;  ///< MPI_THREAD_MULTIPLE, or unknown
-  int pid = 0;           ///< of the process that started MPI; a forked child has another
-  int thread = 0;        ///< the thread that started MPI
+  bool threads = false;     ///< MPI_THREAD_MULTIPLE, or unknown
+  int pid = 0;              ///< of the process that started MPI; a forked child has another
+  int thread = 0;           ///< the thread that started MPI
+  Nanoseconds entered = 0;  ///< the time at which MPI_Init began; 0: unknown
   Nanoseconds started = 0;
   std::atomic<bool> edge_said{false};  ///< since the last call that an algorithm may serve
 };

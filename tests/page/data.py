@@ -38,19 +38,23 @@ def look_at_time(what, data, text, profile):
     """The stacked bars: whole, and equal to the profile's processes and to the waits of the table."""
     heading = re.search(r"\n +ranks? +host +(computes.*)", text)[1]
     parts = [title for title, _ in data["parts"]]
-    columns = heading.split("in coll.")[0]
-    check(parts[:-3] == re.findall(r"no core|\S+", columns) and parts[-3:] == ["waits", "after last", "other"] and re.search(r"in coll\. +waits", heading), f"{what}: bars and terminal have the same titles: {parts}")
+    columns = re.findall(r"no core|in coll\.|\S+", heading)
+    columns = columns[: columns.index("waits")]
+    check(parts[:-3] == [c for c in columns if c != "in coll."] and parts[-3:] == ["waits", "after last", "other"], f"{what}: bars and terminal have the same titles: {parts}")
     bars = [b for b in data["time"]["bars"] if b]
     shares = [s for bar in bars for s in bar[2:]]
     wrong = [s for s in shares if abs(sum(s) - 1) > 2e-3 or min(s) < 0]
     check(shares and not wrong, f"{what}: the parts of each of {len(bars)} bars are 100% of the run time: {wrong[:1]}")
     tables = {r[1]: r for r in data["tables"]["ranks"]}
-    wrong = [b for b in bars if b[2][parts.index("waits")] != min(tables[b[0]][4], tables[b[0]][3][-1])]
+    wrong = [b for b in bars if b[2][parts.index("waits")] != min(tables[b[0]][4], tables[b[0]][3][columns.index("in coll.")])]
     check(not wrong, f"{what}: their waits are those of the table of ranks: {wrong[:1]}")
     if data["time"]["ranks_per_bar"] == 1:
-        keys = ["computing_ns", "kernel_ns", "runnable_ns", "blocked_ns", "messages_ns", "io_ns"]
-        wrong = [(p, b) for p, b in zip(profile["processes"], bars) if not all(close(b[2][k], p[key] / p["wall_ns"]) for k, key in enumerate(keys))
-                 or not close(b[2][-3] + b[2][-2], p["collectives_ns"] / p["wall_ns"])]
+        keys = ["computing_ns", "kernel_ns", "runnable_ns", "blocked_ns", "messages_ns", "io_ns", "ends_ns"]
+        for p in profile["processes"]:
+            p["ends_ns"] = p["init_ns"] + p["end_ns"]
+        run = lambda p: p["wall_ns"] + p["ends_ns"]
+        wrong = [(p, b) for p, b in zip(profile["processes"], bars) if not all(close(b[2][k], p[key] / run(p)) for k, key in enumerate(keys))
+                 or not close(b[2][-3] + b[2][-2], p["collectives_ns"] / run(p))]
         check(len(bars) == len(profile["processes"]) and not wrong, f"{what}: one bar per rank, with the times of its process: {wrong[:1]}")
 
 

@@ -159,9 +159,9 @@ def new_parts(browser, ranks, per_bar, record, what):
     from selenium.webdriver.common.keys import Keys
     first = browser.run("return document.querySelector('main > details').id")
     areas, key, part = browser.run("const d = document.querySelector('#time'); return [d.querySelectorAll('path.part').length, [...d.querySelectorAll('.key li')].map(l => l.textContent), d.querySelector('figcaption').textContent]")
-    check(first == "time" and areas == 9 and key == ["computes", "kernel", "no core", "blocked", "messages", "files", "waits", "after last", "other"], f"{what}: the first picture has nine parts: {key}")
+    check(first == "time" and areas == 10 and key == ["computes", "kernel", "no core", "blocked", "messages", "files", "ends", "waits", "after last", "other"], f"{what}: the first picture has ten parts: {key}")
     heading = browser.run("return [...document.querySelectorAll('#ranks .big > thead th')].map(t => t.textContent)")
-    check([k for k in key if k in heading] == key[:7], f"{what}: the table of ranks has the same titles: {heading}")
+    check([k for k in key if k in heading] == key[:8], f"{what}: the table of ranks has the same titles: {heading}")
     check(("One bar per rank." in part) == (per_bar == 1) and (f"{per_bar} neighbouring ranks" in part or per_bar == 1), f"{what}: {part}")
     high = browser.run("""const all = [...document.querySelectorAll('#time path.part')].map(p => p.getBBox()), top = Math.min(...all.filter(b => b.height).map(b => b.y)), low = Math.max(...all.map(b => b.y + b.height));
       return [top, low, document.querySelector('#time svg[role=img]').getAttribute('aria-label')]""")
@@ -170,7 +170,7 @@ def new_parts(browser, ranks, per_bar, record, what):
     browser.press(Keys.END)
     said = browser.run("return document.querySelector('#time output').textContent")
     shares = [float(n) for n in re.findall(r" ([\d.]+)%", said)]
-    check(len(shares) == 9 and abs(sum(shares) - 100) <= 3 and f"{ranks - 1}" in said.replace(",", ""), f"{what}: the last bar: {said}")
+    check(len(shares) == 10 and abs(sum(shares) - 100) <= 3 and f"{ranks - 1}" in said.replace(",", ""), f"{what}: the last bar: {said}")
     browser.press(Keys.ENTER)
     shown = said.split("of which ")[-1].split(" on ")[0] if per_bar > 1 else str(ranks - 1)
     check(browser.run("return document.activeElement.textContent") == shown and browser.run("return document.activeElement.getAttribute('aria-expanded')") == "true", f"{what}: Enter opens the row of the rank")

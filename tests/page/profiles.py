@@ -134,7 +134,7 @@ def write_profile(path, ranks, sites, calls=500, record=0):
     for r in range(ranks):
         collectives = wall * (0.04 if r == late else 0.25 + 0.05 * rng.random())
         parts = {"collectives_ns": collectives, "messages_ns": 0.08 * wall, "io_ns": 0.01 * wall, "kernel_ns": 0.02 * wall, "runnable_ns": 0.005 * wall, "blocked_ns": 0.01 * wall}
-        processes.append({"rank": r, "host": hosts[r // per_host], "cores": 1, "host_cores": per_host, "waiting": "spin", "wall_ns": wall, **parts,
+        processes.append({"rank": r, "host": hosts[r // per_host], "cores": 1, "host_cores": per_host, "waiting": "spin", "wall_ns": wall, "init_ns": 0.01 * wall, "end_ns": 0.02 * wall, **parts,
                           "computing_ns": wall - sum(parts.values()), "faults": 1000, "preempted": 20})
     head = {"format": "latecomer-profile", "version": 1,
             "job": {"program": "/opt/simulate/bin/simulate", "command_line": "simulate --mesh wing.msh --steps 500 --title '<b>&amp; wing</b>'", "ranks": ranks, "hosts": hosts, "start": "2026-01-01T00:00:00Z",
