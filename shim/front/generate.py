@@ -115,21 +115,27 @@ def make_forms(name, parameters, words, action, is_collective):
 
 def read_table():
     """All functions, and the names of those whose handlers are written by hand."""
-    functions, by_hand, section, prototype = [], [], None, None
+    functions, by_hand, section, prototype, of_all = [], [], None, None, None
+
+    def add(action):
+        name, parameters, words = prototype.groups()
+        functions.extend(make_forms(name, parameters, set(words.split()), action, section == "collectives"))
+
     for line in TABLE.read_text().splitlines():
         if not line or line.startswith("//"):
             continue
         if line.startswith("["):
-            section = line.strip("[]")
+            section, of_all = re.fullmatch(r"\[(.*)\] ?(.*)", line).groups()
         elif section == "by hand":
             by_hand.append(line)
         elif not line.startswith(" "):
             prototype = re.fullmatch(r"MPI_(\w+)\((.*)\)((?: \w+)*)", line)
             if not prototype:
                 sys.exit(f"{TABLE}: cannot read the row '{line}'")
+            if of_all:
+                add(of_all)
         else:
-            name, parameters, words = prototype.groups()
-            functions += make_forms(name, parameters, set(words.split()), line.strip(), section == "collectives")
+            add(line.strip())
     return functions, by_hand
 
 

@@ -19,7 +19,7 @@ others = {"MPI_Init", "MPI_Init_thread", "MPI_Query_thread", "MPI_Finalize", "MP
 others |= {"MPI_" + name.capitalize() for name in completion}
 # The other calls that may wait, whose time counts, and those that start a message. All but the uncounted ones also exist with MPI_Count.
 table = (pathlib.Path(a.root) / "shim/front/functions.def").read_text()
-sections = dict(re.findall(r"^\[(.*)\]\n((?:.+\n)*)", table, re.M))
+sections = dict(re.findall(r"^\[(.*)\].*\n((?:.+\n)*)", table, re.M))
 calls, starts = (dict(re.findall(r"^(MPI_\w+)(\(.*\))", rows, re.M)) for rows in (sections["messages"] + sections["files"] + sections["others"], sections["starts"]))
 counted = {name for name in calls if re.search(r"(Count|Displacement)\*? ", calls[name])}
 uncounted, starts = set(calls) - counted, set(starts)
