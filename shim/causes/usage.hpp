@@ -30,6 +30,8 @@ struct MpiTime {
   std::uint8_t unclocked = 0;           ///< calls that read no clock, modulo 256
   bool sampled = false;                 ///< an interval of this thread is being sampled
   bool watched = false;                 ///< this thread's waits for messages are added up by rank
+
+  Nanoseconds inside() const { return collectives + io + messages.sum(); }
 };
 extern constinit thread_local MpiTime mpi_time;
 
@@ -48,13 +50,19 @@ inline void keep_on_disk_sometimes() {
 /// Draws the next message call that is timed, after one that took `time`.
 void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at);
 
-/// Times its scope, a call that waits for ranks, or lets it rest. `counts`: false does nothing.
+/// Times its scope, a call that waits for ranks, or lets it rest. The time of the program's calls in callbacks beneath
+/// it is theirs alone. `counts`: false does nothing. `surely`: the call does not rest.
 class MessageCall {
  public:
-  explicit MessageCall(bool counts) : open_(counts), weight_(counts ? mpi_time.messages.weigh_next() : 0) {
+  explicit MessageCall(bool counts, bool surely = false)
+      : open_(counts),
+        weight_(!counts  ? 0
+                : surely ? 1
+                         : mpi_time.messages.weigh_next()) {
     if (weight_ > 0) {
-      begin_ = now();
-      live->message.store(begin_, std::memory_order_relaxed);
+      const Nanoseconds at = now();
+      begin_ = at - mpi_time.inside();
+      live->message.store(at, std::memory_order_relaxed);
       return;
     }
     // A negative time is unknown. It differs from that of the last call, so that the rank does not seem to stand still.
@@ -71,7 +79,7 @@ class MessageCall {
     open_ = false;
     live->message.store(0, std::memory_order_relaxed);
     if (weight_ == 0) return 0;
-    const Nanoseconds at = now(), time = at - begin_;
+    const Nanoseconds at = now(), time = at - mpi_time.inside() - begin_;
     if (mpi_time.messages.add(weight_, time)) [[unlikely]]
       draw_message_call(weight_, time, at);
     keep_on_disk(at);
@@ -81,28 +89,34 @@ class MessageCall {
  private:
   bool open_;
   std::uint32_t weight_;
-  Nanoseconds begin_ = 0;
+  Nanoseconds begin_ = 0;  ///< without the time inside MPI until then
 };
 
-/// Times its scope, a call for files. `counts`: false does nothing.
+/// Times its scope, a call for files, as MessageCall does. `counts`: false does nothing.
 class TimedFileCall {
  public:
-  explicit TimedFileCall(bool counts) : begin_(counts ? now() : 0) {
-    if (counts) live->message.store(begin_, std::memory_order_relaxed);
-    else keep_on_disk_sometimes();
+  explicit TimedFileCall(bool counts) : counts_(counts) {
+    if (!counts) {
+      keep_on_disk_sometimes();
+      return;
+    }
+    const Nanoseconds at = now();
+    begin_ = at - mpi_time.inside();
+    live->message.store(at, std::memory_order_relaxed);
   }
   TimedFileCall(const TimedFileCall&) = delete;
   TimedFileCall& operator=(const TimedFileCall&) = delete;
   ~TimedFileCall() {
-    if (begin_ == 0) return;
+    if (!counts_) return;
     const Nanoseconds at = now();
-    mpi_time.io += at - begin_;
+    mpi_time.io += at - mpi_time.inside() - begin_;
     live->message.store(0, std::memory_order_relaxed);
     keep_on_disk(at);
   }
 
  private:
-  Nanoseconds begin_;
+  bool counts_;
+  Nanoseconds begin_ = 0;
 };
 
 /// Splits a call for files in a sampled interval into time on a processor and sleep. The latter is no sleep of the

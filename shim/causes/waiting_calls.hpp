@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What latecomer does in MPI's blocking calls that are no collectives, and in those that start a message. They add up
-// their time and note for whom it waits, without call sites. The generated handlers use these templates
+// What latecomer does in MPI's calls that may wait and are no collectives, and in those that start a message. They add
+// up their time and note for whom it waits, without call sites. The generated handlers use these templates
 // (shim/front/functions.def), and `native` is MPI's own call.
 #pragma once
 
@@ -16,6 +16,13 @@ inline bool times_this_call() { return timing.load(std::memory_order_relaxed) &&
 template <typename Native>
 int time_wait(Native native) {
   const MessageCall timed(times_this_call());
+  return native();
+}
+
+/// The same, of a call that takes long and is rare, such as one that makes a communicator.
+template <typename Native>
+int time_rare_wait(Native native) {
+  const MessageCall timed(times_this_call(), true);
   return native();
 }
 

@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes sources from functions.def when CMake runs: the handlers of one family, or the list of exported symbols. Also the
-functions of the standard ABI, from functions.def and shim/mpi/abi/functions.def.
+functions of the standard ABI, from functions.def and shim/mpi/abi/functions.def. Functions of MPI that do not stand in
+functions.def must be local: local_functions.def.
 
 Usage: generate.py symbols OUTPUT           a line STUB(name) for each symbol that the front exports
        generate.py handlers LEVEL OUTPUT    the handlers of a family; LEVEL: f08, pmpi or c
        generate.py abi-header OUTPUT        the prototypes for the header of the standard ABI
        generate.py abi-library OUTPUT       a library with these functions, to link programs with
+       generate.py undecided NAME...        prints the functions among these that stand in neither list
 
 MPICH's family has the level f08: its Fortran bindings call MPI_*, and a few functions of mpi_f08 have symbols of their
 own. Open MPI's family has the level pmpi: its Fortran bindings, its plugins and tools call PMPI_* (shim/mpi/level.hpp).
 The family of the standard ABI has the level c: Fortran bindings are libraries of their own, which call MPI_*."""
 import dataclasses
+import fnmatch
 import pathlib
 import re
 import sys
 
 TABLE = pathlib.Path(__file__).with_name("functions.def")
+LOCAL = TABLE.with_name("local_functions.def")
 ABI_TABLE = TABLE.parent.parent / "mpi/abi/functions.def"
 SMALL = {"Count": "int", "Displacement": "int", "LargeCount": "MPI_Aint"}
 LARGE = {"Count": "MPI_Count", "Displacement": "MPI_Aint", "LargeCount": "MPI_Count"}
@@ -70,13 +74,13 @@ class Level:
         return function.name_in_fortran() if self.fortran else self.prefix + function.name
 
 
-C, FORTRAN, PMPI = Level(), Level(fortran=True), Level("P")
-OPEN_MPI_C, OPEN_MPI_PMPI = Level(past_tools=True), Level("P", program_only=True)
+C, FORTRAN, PMPI = Level(), Level(fortran=True), Level("P", program_only=True)
+OPEN_MPI_C = Level(past_tools=True)
 
 
 def levels_of(function, family_level):
     if family_level == "pmpi":
-        return [OPEN_MPI_C, OPEN_MPI_PMPI]
+        return [OPEN_MPI_C, PMPI]
     if family_level == "c":
         return [C]
     return [C] + [FORTRAN] * ("f08" in function.words) + [PMPI] * ("pmpi" in function.words)
@@ -94,7 +98,7 @@ def read_parameters(text, types):
 def make_forms(name, parameters, words, action, is_collective):
     """The functions of one row: with int and with MPI_Count, and the three forms of a collective."""
     functions = []
-    for types in (SMALL, LARGE) if "Count" in parameters else (SMALL,):
+    for types in (SMALL, LARGE) if re.search("Count|Displacement", parameters) else (SMALL,):
         given = read_parameters(parameters, types)
         end = "_c" if types is LARGE else ""
         if not is_collective:
@@ -111,22 +115,35 @@ def make_forms(name, parameters, words, action, is_collective):
 
 def read_table():
     """All functions, and the names of those whose handlers are written by hand."""
-    functions, by_hand, section, prototype = [], [], None, None
+    functions, by_hand, section, prototype, of_all = [], [], None, None, None
+
+    def add(action):
+        name, parameters, words = prototype.groups()
+        functions.extend(make_forms(name, parameters, set(words.split()), action, section == "collectives"))
+
     for line in TABLE.read_text().splitlines():
         if not line or line.startswith("//"):
             continue
         if line.startswith("["):
-            section = line.strip("[]")
+            section, of_all = re.fullmatch(r"\[(.*)\] ?(.*)", line).groups()
         elif section == "by hand":
             by_hand.append(line)
         elif not line.startswith(" "):
             prototype = re.fullmatch(r"MPI_(\w+)\((.*)\)((?: \w+)*)", line)
             if not prototype:
                 sys.exit(f"{TABLE}: cannot read the row '{line}'")
+            if of_all:
+                add(of_all)
         else:
-            name, parameters, words = prototype.groups()
-            functions += make_forms(name, parameters, set(words.split()), line.strip(), section == "collectives")
+            add(line.strip())
     return functions, by_hand
+
+
+def undecided(names, functions, by_hand):
+    """Those that may wait, and that latecomer does not intercept."""
+    known = {one.name for one in functions} | set(by_hand)
+    local = [line + end for line in LOCAL.read_text().splitlines() if line.startswith("MPI_") for end in ("", "_c")]
+    return [name for name in names if name not in known and not any(fnmatch.fnmatchcase(name, one) for one in local)]
 
 
 def wrap(text, indent):
@@ -273,6 +290,9 @@ def make_abi_library(functions):
 def main():
     what, output = sys.argv[1], pathlib.Path(sys.argv[-1])
     functions, by_hand = read_table()
+    if what == "undecided":
+        print(*undecided(sys.argv[2:], functions, by_hand), sep="\n")
+        return
     if what == "symbols":
         lines = make_symbols(functions, by_hand)
     elif what == "handlers":

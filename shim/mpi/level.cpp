@@ -2,7 +2,7 @@
 // Tells the program's calls of PMPI functions from those of MPI itself, by the library that calls.
 #include "shim/mpi/level.hpp"
 
-#ifdef OPEN_MPI
+#ifndef LATECOMER_ABI
 
 #include <dlfcn.h>
 

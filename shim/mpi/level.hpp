@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The level at which a family sees the program's calls. MPICH's Fortran bindings call the C functions MPI_*, and
-// mpi_f08 has symbols of its own for a few. Open MPI's bindings call PMPI_* instead, and so do its plugins for files
-// and a tool that is preloaded, too. So the family of Open MPI handles both names. It counts a call of PMPI only if
-// that comes from the program or a Fortran binding, and not from a tool on the way of a call that counts.
+// mpi_f08 has symbols of its own for a few, and calls PMPI_* in others. Open MPI's bindings call PMPI_* instead. The
+// parts of MPI for files and a tool that is preloaded, too, call PMPI_* as well. So the family of Open MPI handles both
+// names, and that of MPICH some. They count a call of PMPI only if that comes from the program or a Fortran binding.
+// Open MPI's does not count one from a tool on the way of a call that counts, either.
 #pragma once
 
-#ifdef OPEN_MPI
+#ifndef LATECOMER_ABI
 
 #include "shim/guard.hpp"
 

@@ -25,10 +25,11 @@ inline bool is_mpi_library(const char* path) {
   return begins_with_any(base_name(path), kPrefixes);
 }
 
-/// A library of Open MPI whose calls of MPI's functions are not the program's. The Fortran and C++ bindings (libmpi_*)
-/// call for the program.
+/// A library of MPI whose calls of MPI's functions are not the program's. The Fortran and C++ bindings (libmpi_*,
+/// libmpichfort) call for the program.
 inline bool is_inside_mpi(const char* path) {
-  static constexpr const char* kPrefixes[] = {"libmpi.", "libopen-", "libopen_mpi", "mca_", "libpmix", "liblatecomer"};
+  static constexpr const char* kPrefixes[] = {"libmpi.", "libmpich.", "libopen-",    "libopen_mpi",
+                                              "mca_",    "libpmix",   "liblatecomer"};
   return begins_with_any(base_name(path), kPrefixes);
 }
 

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rank 1 is late into a call of MPI that may wait: rank 0 waits in MPI, and rank 1 alone spends its time outside. late_into.c has the cases."""
+import json
+import pathlib
+
+import pytest
+from common import a, folder, launcher, natively, open_mpi, run, sanitized
+
+PROGRAM = pathlib.Path(a.bin) / "late_into"
+INJECTED = 5 * 20e6  # ns, as the program has it
+IN_MPI, BUSY = ("collectives_ns", "messages_ns", "io_ns"), ("computing_ns", "kernel_ns")
+# One of each kind; the others take long together.
+FEW = "Comm_split Comm_accept Comm_free Win_create Win_complete Buffer_detach Recv File_set_view copies_attribute deletes_attribute".split()
+CASES = [pytest.param(case, marks=() if case in FEW else pytest.mark.long) for case in run(PROGRAM).stdout.split()]
+
+
+def observed(case, program=PROGRAM):
+    """What the two ranks did, or None if the library cannot run the case."""
+    profile = folder / f"{program.name}.{case}.json"
+    yielding = {} if open_mpi else {"LD_PRELOAD": a.support}
+    done = run(a.cli, "run", "--output", profile, "--", *(launcher or [a.mpiexec]), "-n", 2, program, case, folder, **yielding)
+    if done.returncode != 0 and run(*natively(2, program, case, folder)).returncode != 0:
+        return None
+    assert done.returncode == 0, done.stderr
+    return sorted(json.loads(profile.read_text())["processes"], key=lambda one: one["rank"])
+
+
+def check_parts(case, ranks):
+    if not ranks:
+        pytest.skip("natively the library cannot run it")
+    waits, late = (sum(one[part] for part in IN_MPI) for one in ranks)
+    print(case, [{part: round(one[part] / 1e6) for part in one if part.endswith("_ns")} for one in ranks])
+    assert all(sum(one[part] for part in IN_MPI) <= one["wall_ns"] for one in ranks)
+    if sanitized:
+        return
+    assert waits >= 0.8 * INJECTED and ranks[1]["wall_ns"] - late >= 0.8 * INJECTED
+    if not case.endswith("_attribute"):
+        assert sum(ranks[0][part] for part in BUSY) < 0.5 * INJECTED
+    else:  # the wait is that of a message in a callback, and no second one of the call around it
+        assert ranks[0]["wall_ns"] - waits >= 0.8 * INJECTED
+        peers = {peer["rank"]: peer["wait_ns"] for peer in ranks[0]["waits_for"]}
+        assert set(peers) == {1} and 0.8 * INJECTED <= peers[1] <= ranks[0]["messages_ns"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_waiting_rank_does_not_compute(case):
+    check_parts(case, observed(case))
+
+
+@pytest.mark.parametrize("binding", ["mpi", "f08"])
+@pytest.mark.parametrize("case", ["Comm_split", "Probe", "Win_fence", "File_open"])
+def test_waiting_rank_does_not_compute_in_fortran(case, binding):
+    program = PROGRAM.with_name(f"late_into_{binding}")
+    if not program.exists():
+        pytest.skip("Fortran is not built")
+    check_parts(case, observed(case, program))
