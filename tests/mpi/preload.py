@@ -25,11 +25,11 @@ counted = {name for name in calls if "Count " in calls[name]}
 uncounted, starts = set(calls) - counted, set(starts)
 waiting = uncounted | {name + form for name in counted | starts for form in ("", "_c")}
 check(len(uncounted) > 10 and len(starts) > 9 and waiting <= in_mpi, f"MPICH has the blocking calls; missing: {sorted(waiting - in_mpi)}")
-others |= waiting
+others |= waiting | set(re.findall(r"^MPI_\w+", sections["polls"], re.M))
 # All calls of MPICH's mpi_f08 binding that bypass the C level: those without a choice buffer.
 f08 = {f"mpi_{name}_f08_" for name in completion + "init init_thread query_thread finalize session_init session_finalize abort barrier ibarrier barrier_init".split()}
-# Open MPI's Fortran bindings call PMPI_*. On MPICH these names only pass calls on, but for PMPI_Comm_free and
-# PMPI_Comm_disconnect, which mpi_f08 calls.
+# Open MPI's Fortran bindings call PMPI_*. On MPICH these names only pass calls on, but for PMPI_Comm_free,
+# PMPI_Comm_disconnect and the polls, which mpi_f08 calls.
 both = {"P" + name for name in collectives | others if name.startswith("MPI_")}
 wanted = collectives | others | f08 | both
 check(exported == wanted, f"nothing else is exported: {sorted(exported ^ wanted)}")
