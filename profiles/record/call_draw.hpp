@@ -31,7 +31,12 @@ class CallDraw {
   }
   /// Adds the time of a call that was timed. Returns whether draw_next() must follow.
   bool add(std::uint32_t weight, Nanoseconds time) {
-    sum_ += weight * time;
+    add_time(weight, time);
+    return count_call(weight, time);
+  }
+  /// The two parts of add(), for a call whose time comes piece by piece.
+  void add_time(std::uint32_t weight, Nanoseconds time) { sum_ += weight * time; }
+  bool count_call(std::uint32_t weight, Nanoseconds time) {
     squares_ += static_cast<double>(weight) * static_cast<double>(time) * static_cast<double>(time);
     return ++timed_ % kCalls == 0 || weight_ > 1;
   }

@@ -4,6 +4,7 @@
 // delete functions run before and after that, and the calls in them count. This file must not look at single calls.
 #pragma once
 
+#include "shim/causes/usage.hpp"
 #include "shim/state/communicator.hpp"
 #include "shim/state/process.hpp"
 #include "shim/state/world.hpp"
@@ -36,6 +37,7 @@ class Freeing {
 /// `native` frees the communicator.
 template <typename Native>
 int free_communicator(MPI_Comm* comm, Native native) {
+  end_polls();
   if (!active.load(std::memory_order_acquire) || !comm || *comm == MPI_COMM_NULL) return native();
   const Freeing freeing(comm);
   return native();

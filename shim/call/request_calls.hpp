@@ -7,6 +7,7 @@
 #include <atomic>
 #include <type_traits>
 
+#include "shim/causes/polling.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/causes/waiting_calls.hpp"
 #include "shim/causes/waits_for.hpp"
@@ -69,13 +70,13 @@ auto if_set(const int& flag, Completed completed) {
   };
 }
 
-/// Runs a completion call. `completed` says which requests are complete. `timed`: of a call that waits, whose time then
-/// goes to the ranks of its messages.
-template <typename Native, typename Completed>
-int complete_requests(int count, MPI_Request* requests, Native native, Completed completed, MessageCall* timed) {
+/// Runs a completion call, a MessageCall or a Poll. `completed` says which requests are complete. The time of the wait
+/// goes to the ranks of their messages.
+template <typename Native, typename Completed, typename Call>
+int complete_requests(int count, MPI_Request* requests, Native native, Completed completed, Call& timed) {
   const WatchedRequests watch(count, requests);
   const bool only_forgets =
-      std::is_same_v<const Completed, decltype(all_requests)> && mpi_time.watched && timed && !timed->is_timed();
+      std::is_same_v<const Completed, decltype(all_requests)> && mpi_time.watched && !timed.is_timed();
   if (only_forgets) started_messages.forget_completed(count, requests);  // before MPI overwrites the handles
   if (!mpi_time.watched || only_forgets) {
     const int rc = native();
@@ -86,7 +87,7 @@ int complete_requests(int count, MPI_Request* requests, Native native, Completed
     Awaited awaited(count, requests);
     const int rc = native();
     if (rc == MPI_SUCCESS) {
-      if (timed) awaited.set_wait(timed->end());
+      awaited.set_wait(timed.end());
       completed(watch);
       completed(awaited);
     }
@@ -95,16 +96,35 @@ int complete_requests(int count, MPI_Request* requests, Native native, Completed
   return complete_watched();
 }
 
+/// `found`: what MPI answers, 0 if no request is complete.
 template <typename Native, typename Completed>
-int test_requests(int count, MPI_Request* requests, Native native, Completed completed) {
-  keep_on_disk_sometimes();
-  return complete_requests(count, requests, native, completed, nullptr);
+int test_requests(int count, MPI_Request* requests, Native native, const int& found, Completed completed) {
+  if (count == 1 && *requests == MPI_REQUEST_NULL) {  // no success, in a loop over requests of which some are complete
+    keep_on_disk_sometimes();
+    return native();
+  }
+  Poll poll(found);
+  return complete_requests(count, requests, native, if_set(found, completed), poll);
+}
+
+/// As test_requests(), of a call that leaves the requests as they are.
+template <typename Native, typename Completed>
+int look_at_requests(int count, const MPI_Request* requests, Native native, const int& found, Completed completed) {
+  Poll poll(found);
+  if (!poll.counts()) return native();
+  Awaited awaited(count, requests, false);
+  const int rc = native();
+  if (rc == MPI_SUCCESS) {
+    awaited.set_wait(poll.end());
+    if (found) completed(awaited);
+  }
+  return rc;
 }
 
 template <typename Native, typename Completed>
 int wait_for_requests(int count, MPI_Request* requests, Native native, Completed completed) {
   MessageCall timed(times_this_call());
-  return complete_requests(count, requests, native, completed, &timed);
+  return complete_requests(count, requests, native, completed, timed);
 }
 
 /// Notes the start of persistent collectives.
@@ -112,6 +132,7 @@ void note_persistent_start(int count, const MPI_Request* requests);
 
 template <typename Native>
 int start_requests(int count, MPI_Request* requests, Native native) {
+  end_polls();
   keep_on_disk_sometimes();
   if (any_request_pending()) note_persistent_start(count, requests);
   return native();

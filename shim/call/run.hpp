@@ -10,6 +10,7 @@
 #include "shim/call/idle.hpp"
 #include "shim/call/record.hpp"
 #include "shim/call/step.hpp"
+#include "shim/causes/usage.hpp"
 #include "shim/executor/executor.hpp"
 #include "shim/guard.hpp"
 #include "shim/state/clocks.hpp"
@@ -30,6 +31,7 @@ inline CommState* observed_state(MPI_Comm comm) {
 template <typename Fill, typename Native, typename Start = std::nullptr_t>
 int intercept_collective(core::Collective op, core::CallKind kind, MPI_Comm comm, void* return_address,
                          MPI_Request* request, Fill fill, Native native, [[maybe_unused]] Start start = nullptr) {
+  end_polls();
   if (kind == core::CallKind::blocking &&
       count_on_short_path(op, comm, return_address, __builtin_frame_address(0), fill)) {
     const int rc = native();

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "shim/causes/poll_stretch.hpp"
 #include "shim/guard.hpp"
 #include "shim/patience.hpp"
 #include "shim/state/cost.hpp"
@@ -92,22 +93,40 @@ int this_thread() { return static_cast<int>(syscall(SYS_gettid)); }
 
 }  // namespace
 
-bool Sampler::read_counters(Reading& out) const {
-  spent.add(profiles::CostOf::causes, cost_);  // not by a clock: a rank may lose its core in a system call
-  timespec cpu, process;
-  rusage usage;
+bool Sampler::read_thread(ThreadTimes& out) const {
+  timespec cpu;
   char text[96];
   // "time on a processor, time without one, number of time slices"
   const ssize_t got = pread(schedstat_, text, sizeof text - 1, 0);
-  if (got <= 0 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0 ||
-      clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &process) != 0 || getrusage(RUSAGE_THREAD, &usage) != 0)
-    return false;
+  if (got <= 0 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0) return false;
   text[got] = '\0';
   char* end = text;
   std::strtoull(text, &end, 10);
-  out.runnable = static_cast<Nanoseconds>(std::strtoull(end, nullptr, 10));
-  out.wall = now();
+  out.runnable = static_cast<Nanoseconds>(std::strtoull(end, &end, 10));
+  out.slices = static_cast<std::int64_t>(std::strtoull(end, nullptr, 10));
   out.cpu = in_ns(cpu);
+  return true;
+}
+
+bool Sampler::read_times(ThreadTimes& out) {
+  const Nanoseconds begin = now();
+  const bool read = read_thread(out);
+  cost_of_times_ = std::min(cost_of_times_, now() - begin);  // a rank may lose its core in a system call
+  spent.add(profiles::CostOf::causes, cost_of_times_);
+  return read;
+}
+
+bool Sampler::read_counters(Reading& out) const {
+  spent.add(profiles::CostOf::causes, cost_);  // not by a clock: a rank may lose its core in a system call
+  ThreadTimes times;
+  timespec process;
+  rusage usage;
+  if (!read_thread(times) || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &process) != 0 ||
+      getrusage(RUSAGE_THREAD, &usage) != 0)
+    return false;
+  out.wall = now();
+  out.cpu = times.cpu;
+  out.runnable = times.runnable;
   out.process = in_ns(process);
   // Ticks decide how the processor time divides, so only sums of many intervals are exact.
   out.kernel = in_ns(usage.ru_stime);
@@ -196,6 +215,10 @@ void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at) {
   if (message_cost.load(std::memory_order_relaxed) == 0) sampler.price_message_calls();
   const auto timed = mpi_time.messages.draw_next(weight, time, at, message_price.load(std::memory_order_relaxed));
   if (timed > 0) spent.add(profiles::CostOf::messages, static_cast<Nanoseconds>(timed) * message_cost);
+}
+
+void charge_polls(std::uint32_t polls) {
+  spent.add(profiles::CostOf::messages, static_cast<Nanoseconds>(polls) * message_cost.load(std::memory_order_relaxed));
 }
 
 void Sampler::price_message_calls() {

@@ -20,6 +20,8 @@
 
 namespace latecomer::shim {
 
+struct ThreadTimes;
+
 /// Time of the calling thread inside blocking collectives, inside other MPI calls that wait for ranks, and inside MPI's
 /// calls for files.
 struct MpiTime {
@@ -30,6 +32,7 @@ struct MpiTime {
   std::uint8_t unclocked = 0;           ///< calls that read no clock, modulo 256
   bool sampled = false;                 ///< an interval of this thread is being sampled
   bool watched = false;                 ///< this thread's waits for messages are added up by rank
+  bool polls = false;                   ///< a stretch of polls of this thread is open
 
   Nanoseconds inside() const { return collectives + io + messages.sum(); }
 };
@@ -47,6 +50,13 @@ inline void keep_on_disk_sometimes() {
     keep_on_disk(now());
 }
 
+/// Ends a stretch of polls. Call this function in each call that is no poll, before it is timed.
+void end_open_stretch();
+inline void end_polls() {
+  if (mpi_time.polls) [[unlikely]]
+    end_open_stretch();
+}
+
 /// Draws the next message call that is timed, after one that took `time`.
 void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at);
 
@@ -54,11 +64,9 @@ void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at);
 /// it is theirs alone. `counts`: false does nothing. `surely`: the call does not rest.
 class MessageCall {
  public:
-  explicit MessageCall(bool counts, bool surely = false)
-      : open_(counts),
-        weight_(!counts  ? 0
-                : surely ? 1
-                         : mpi_time.messages.weigh_next()) {
+  explicit MessageCall(bool counts, bool surely = false) : open_(counts) {
+    end_polls();
+    if (counts) weight_ = surely ? 1 : mpi_time.messages.weigh_next();
     if (weight_ > 0) {
       const Nanoseconds at = now();
       begin_ = at - mpi_time.inside();
@@ -88,7 +96,7 @@ class MessageCall {
 
  private:
   bool open_;
-  std::uint32_t weight_;
+  std::uint32_t weight_ = 0;
   Nanoseconds begin_ = 0;  ///< without the time inside MPI until then
 };
 
@@ -96,6 +104,7 @@ class MessageCall {
 class TimedFileCall {
  public:
   explicit TimedFileCall(bool counts) : counts_(counts) {
+    end_polls();
     if (!counts) {
       keep_on_disk_sometimes();
       return;
@@ -142,6 +151,9 @@ class FileCall {
   bool counts_;
 };
 
+/// Adds the cost of polls that were timed in vain.
+void charge_polls(std::uint32_t polls);
+
 /// Samples intervals between blocking collectives, only on the thread that started MPI. Intervals are of two kinds. The
 /// first kind: the first intervals of a run, intervals at a site where the last interval ended late, and intervals that
 /// end late. The sampler samples all of them, and each sample stands for its own interval. All other intervals are of
@@ -163,6 +175,8 @@ class Sampler {
     open_interval(1, at);
     left_at_ = at;
   }
+  /// Reads the kernel's counters of the thread, for which the run pays. Returns false without them.
+  bool read_times(ThreadTimes& out);
   /// Measures what timing a message call takes, and sets the time of the run that pays for it.
   void price_message_calls();
   /// At the end of the job: total_usage() stands still.
@@ -217,6 +231,7 @@ class Sampler {
     MpiTime mpi;
     std::uint64_t faults = 0, preempted = 0;
   };
+  bool read_thread(ThreadTimes& out) const;
   bool read_counters(Reading& out) const;
   /// `kernel_left`: time of the kernel that did not fit into earlier intervals, because ticks count it. It goes into
   /// this one as far as it fits.
@@ -255,6 +270,7 @@ class Sampler {
   core::SplitMix64 random_{1};
   Nanoseconds opened_at_ = 0;
   Nanoseconds cost_ = 0;  ///< of one reading
+  Nanoseconds cost_of_times_ = INT64_MAX;
   /// The message calls of a sampled interval that are surely timed. Derived: their timing costs as much as a reading.
   std::uint32_t sure_calls_ = 0;
   Nanoseconds kernel_left_ = 0;

@@ -64,6 +64,7 @@ struct MessageKind {
 /// Of a call that starts a message to or from the rank `peer` of `comm`.
 template <typename Native>
 int start_message(Native native, const MPI_Request* request, MPI_Comm comm, int peer, MessageKind kind) {
+  end_polls();
   keep_on_disk_sometimes();
   const int rc = native();
   if (mpi_time.watched && Guard::program_calls() && rc == MPI_SUCCESS)

@@ -88,7 +88,7 @@ Rank peer_of(MPI_Comm comm, int rank) {
   if (const Rank peer = peer_of(comm, rank); peer >= 0 && peer != job_world().rank) sampler.wait_for(peer, waited);
 }
 
-Awaited::Awaited(int count, const MPI_Request* requests) {
+Awaited::Awaited(int count, const MPI_Request* requests, bool completes) : completes_(completes) {
   for (int i = 0; i < count && found_ < kMost; ++i)
     if (StartedMessage* started = started_messages.find_message(requests[i])) {
       receives_ |= started->receives;
@@ -102,7 +102,7 @@ void Awaited::complete_message(const Message& message, bool awaited) const {
   if (started.request != message.request) return;
   if (awaited && waited_ > 0 && started.peer >= 0 && started.peer != job_world().rank)
     sampler.wait_for(started.peer, waited_);
-  if (!started.persistent) started.request = {};
+  if (completes_ && !started.persistent) started.request = {};
 }
 
 void Awaited::complete_all() const {

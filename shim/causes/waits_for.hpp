@@ -70,7 +70,8 @@ inline void note_started(MPI_Request request, MPI_Comm comm, int rank, bool rece
 /// The messages among the requests of a completion call, as they were before the call.
 class Awaited {
  public:
-  Awaited(int count, const MPI_Request* requests);
+  /// `completes`: false if the call only looks at the requests, which stay as they are.
+  Awaited(int count, const MPI_Request* requests, bool completes = true);
   /// Sets the time of the call; 0: the call did not wait.
   void set_wait(Nanoseconds time) { waited_ = time; }
   /// All messages are complete: the call waited for all of them.
@@ -88,7 +89,7 @@ class Awaited {
   std::span<const Message> found() const { return {messages_.data(), static_cast<std::size_t>(found_)}; }
   void complete_message(const Message& message, bool awaited) const;
   int found_ = 0;
-  bool receives_ = false;
+  bool receives_ = false, completes_;
   Nanoseconds waited_ = 0;
   std::array<Message, kMost> messages_;  // without initial values
 };

@@ -230,6 +230,7 @@ HEAD = """\
 #include "shim/call/communicators.hpp"
 #include "shim/call/request_calls.hpp"
 #include "shim/call/run.hpp"
+#include "shim/causes/polling.hpp"
 #include "shim/causes/waiting_calls.hpp"
 #include "shim/job/entries.hpp"
 #include "shim/mpi/entry.hpp"

@@ -32,6 +32,7 @@ int on_end(MPI_Comm, int, void*, void*) {
     for (CommState* s = lock->states; s; s = s->next) idle_stop(*s);
     lock->mine.process.ended = job_clocks().common_now();
   }
+  end_polls();
   sampler.stop_sampling();
   live->since.store(now(), std::memory_order_relaxed);
   live->inside.store(profiles::LiveLine::kFinalizing, std::memory_order_relaxed);

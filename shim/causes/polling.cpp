@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Adds the time of stretches of polls to that of calls that wait.
+#include "shim/causes/polling.hpp"
+
+#include <utility>
+
+#include "shim/patience.hpp"
+
+namespace latecomer::shim {
+
+constinit Polling polling;
+
+namespace {
+
+/// One reading of the thread's times. Another thread may get the core in it: then it is done again.
+struct TimesReading {
+  Nanoseconds begin, end = now();
+
+  TimesReading() {
+    const KeepErrno keep;
+    for (int i = 0; i < kMost; ++i) {
+      begin = end;
+      read_ = sampler.read_times(times_);
+      end = now();
+      if (end - begin <= PollStretch::kSwitch) break;
+    }
+  }
+  const ThreadTimes* times() const { return read_ ? &times_ : nullptr; }
+
+ private:
+  static constexpr int kMost = 4;  // chosen: a thread that has just got the core keeps it for longer than a reading
+  ThreadTimes times_;
+  bool read_ = false;
+};
+
+}  // namespace
+
+void end_open_stretch() {
+  if (Guard::program_calls()) polling.end_stretch();
+}
+
+void Polling::begin_stretch() {
+  mpi_time.polls = true;
+  weight_ = mpi_time.messages.weigh_next();
+  if (weight_ == 0) return;
+  waited_ = 0;
+  if (!stretch_.needs_times()) return stretch_.begin_stretch(now(), nullptr);
+  const TimesReading reading;
+  stretch_.begin_stretch(reading.end, reading.times());
+}
+
+[[gnu::noinline, gnu::cold]] void Polling::end_piece() {
+  const std::uint32_t polls = stretch_.polls();
+  const TimesReading reading;
+  add(stretch_.end_piece(reading.times(), reading.begin, reading.end));
+  shown_ = stretch_.waits();
+  if (!shown_) charge_polls(polls);
+  live->message.store(shown_ ? stretch_.began() : 0, std::memory_order_relaxed);
+}
+
+void Polling::add(const PollWait& wait) {
+  mpi_time.messages.add_time(weight_, wait.time);
+  waited_ += wait.time;
+  napped_ns += weight_ * wait.slept;
+}
+
+Nanoseconds Polling::end_stretch() {
+  mpi_time.polls = false;
+  if (weight_ == 0) return 0;
+  if (std::exchange(shown_, false)) live->message.store(0, std::memory_order_relaxed);
+  add(stretch_.end_stretch());
+  if (mpi_time.messages.count_call(weight_, waited_)) [[unlikely]]
+    draw_message_call(weight_, waited_, stretch_.last_end());
+  return waited_ > kTransfer ? weight_ * waited_ : 0;
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What latecomer does in calls that ask whether a message has come: a stretch of unsuccessful ones may be a wait
+// (shim/causes/poll_stretch.hpp). Its time counts as that of one call that waits. Only on the thread that started MPI,
+// since the time of other threads is not added up. The generated handlers use these templates
+// (shim/front/functions.def), and `native` is MPI's own call.
+#pragma once
+
+#include "shim/causes/poll_stretch.hpp"
+#include "shim/causes/usage.hpp"
+#include "shim/causes/waiting_calls.hpp"
+#include "shim/causes/waits_for.hpp"
+
+namespace latecomer::shim {
+
+/// The open stretch of the watched thread, if mpi_time.polls.
+class Polling {
+ public:
+  /// Call begin_poll() only if a stretch is open.
+  void begin_poll() {
+    if (weight_ == 0) return keep_on_disk_sometimes();
+    if (const Nanoseconds at = now(); stretch_.begin_poll(at)) [[unlikely]]
+      end_piece();
+  }
+  void fail_poll() {
+    if (!mpi_time.polls) return begin_stretch();
+    if (weight_ == 0) return;
+    const Nanoseconds at = now();
+    stretch_.end_poll(at, false);
+    keep_on_disk(at);
+  }
+  /// Returns the time of the stretch, with its weight, if it was a wait.
+  Nanoseconds succeed() {
+    if (!mpi_time.polls) return 0;
+    if (weight_ > 0) stretch_.end_poll(now(), true);
+    return end_stretch();
+  }
+  Nanoseconds end_stretch();
+
+ private:
+  void begin_stretch();
+  void end_piece();
+  void add(const PollWait& wait);
+
+  PollStretch stretch_;
+  std::uint32_t weight_ = 0;  ///< 0: the stretch rests
+  Nanoseconds waited_ = 0;    ///< in pieces that have ended
+  bool shown_ = false;        ///< `latecomer who` sees a wait
+};
+extern constinit Polling polling;
+
+/// One poll. `found`: what MPI answers, 0 if it found nothing.
+class Poll {
+ public:
+  explicit Poll(const int& found)
+      : found_(found), counts_(mpi_time.watched && times_this_call()), continues_(counts_ && mpi_time.polls) {
+    if (continues_) polling.begin_poll();
+    else keep_on_disk_sometimes();
+  }
+  bool counts() const { return counts_; }
+  static bool is_timed() { return true; }
+  /// After MPI has answered without an error. Returns as Polling::succeed().
+  Nanoseconds end() {
+    // A call of MPI beneath this one may have begun a stretch.
+    if (!counts_ || (mpi_time.polls && !continues_)) return 0;
+    if (found_) return polling.succeed();
+    polling.fail_poll();
+    return 0;
+  }
+
+ private:
+  const int& found_;
+  bool counts_, continues_;
+};
+
+/// Of a call that looks for a message of the rank `from` of `comm`, which may be any rank, as in time_receive().
+template <typename Native>
+int poll_for_message(Native native, MPI_Comm comm, int from, const int& found, MPI_Status*& status) {
+  Poll poll(found);
+  MPI_Status own;
+  if (poll.counts() && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
+  const int rc = native();
+  if (rc != MPI_SUCCESS) return rc;
+  if (const Nanoseconds waited = poll.end(); waited > 0) [[unlikely]]
+    waited_for(comm, from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from, waited);
+  return rc;
+}
+
+template <typename Native>
+int poll_without_peer(Native native, const int& found) {
+  Poll poll(found);
+  const int rc = native();
+  if (rc == MPI_SUCCESS) poll.end();
+  return rc;
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A rank that asks again and again whether a message of rank 1 has come, which is late.
+ * Usage: polls FUNCTION BETWEEN MICROSECONDS ITERATIONS MILLISECONDS
+ * FUNCTION is one of test, testall, testany, testsome, status, iprobe, improbe, win_test, parrived. BETWEEN two polls
+ * is spin, yield, sleep or work, of so many microseconds. Rank 0 polls, then all ranks meet in an allreduce. Usage:
+ * polls master ITERATIONS MILLISECONDS: rank 0 works, then sends to each rank, which polls by iprobe and works a tenth
+ * of that time. Usage: polls never MILLISECONDS: rank 0 polls for a message that never comes. */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double seconds(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void step(double steps) {
+  volatile double x = 1;
+  for (long i = 0; i < (long)steps; ++i) x = x * 0.999 + 0.001;
+}
+static double steps_per_us;
+static void calibrate(void) {
+  for (int i = 0; i < 5; ++i) { /* the fastest: another process may run meanwhile */
+    const double begin = seconds(CLOCK_THREAD_CPUTIME_ID);
+    step(200000);
+    const double found = 200000 / (1e6 * (seconds(CLOCK_THREAD_CPUTIME_ID) - begin));
+    if (found > steps_per_us) steps_per_us = found;
+  }
+}
+static void nap(double us) {
+  const struct timespec t = {0, (long)(1e3 * us)};
+  nanosleep(&t, NULL);
+}
+
+static const char* between;
+static double us;
+static void pause_between(void) {
+  if (strcmp(between, "sleep") == 0) nap(us);
+  if (strcmp(between, "work") == 0) step(us * steps_per_us);
+  if (strcmp(between, "yield") == 0) sched_yield();
+}
+
+static int message;
+static MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+static MPI_Win win = MPI_WIN_NULL;
+static MPI_Group other = MPI_GROUP_NULL;
+
+static void post(const char* function) {
+  if (strncmp(function, "test", 4) == 0 || strcmp(function, "status") == 0)
+    MPI_Irecv(&message, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, &requests[0]);
+  if (win != MPI_WIN_NULL) MPI_Win_post(other, 0, win);
+#if MPI_VERSION >= 4
+  if (strcmp(function, "parrived") == 0) MPI_Start(&requests[0]);
+#endif
+}
+
+static int ask(const char* function, MPI_Message* matched) {
+  int found = 0, index;
+  int indices[2];
+  MPI_Status statuses[2];
+  if (strcmp(function, "test") == 0) MPI_Test(&requests[0], &found, MPI_STATUS_IGNORE);
+  if (strcmp(function, "testall") == 0) MPI_Testall(2, requests, &found, statuses);
+  if (strcmp(function, "testany") == 0) MPI_Testany(2, requests, &index, &found, MPI_STATUS_IGNORE);
+  if (strcmp(function, "testsome") == 0) MPI_Testsome(2, requests, &found, indices, statuses);
+  if (strcmp(function, "status") == 0) MPI_Request_get_status(requests[0], &found, MPI_STATUS_IGNORE);
+  if (strcmp(function, "iprobe") == 0) MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+  if (strcmp(function, "improbe") == 0) MPI_Improbe(1, 0, MPI_COMM_WORLD, &found, matched, MPI_STATUS_IGNORE);
+  if (strcmp(function, "win_test") == 0) MPI_Win_test(win, &found);
+#if MPI_VERSION >= 4
+  if (strcmp(function, "parrived") == 0) MPI_Parrived(requests[0], 0, &found);
+#endif
+  return found;
+}
+
+static void receive(const char* function, MPI_Message* matched) {
+  if (strcmp(function, "status") == 0 || strcmp(function, "parrived") == 0) MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  if (strcmp(function, "iprobe") == 0) MPI_Recv(&message, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (strcmp(function, "improbe") == 0) MPI_Mrecv(&message, 1, MPI_INT, matched, MPI_STATUS_IGNORE);
+}
+
+static void answer(const char* function) {
+  (void)function;
+  if (win != MPI_WIN_NULL) {
+    MPI_Win_start(other, 0, win);
+    MPI_Win_complete(win);
+#if MPI_VERSION >= 4
+  } else if (strcmp(function, "parrived") == 0) {
+    MPI_Start(&requests[0]);
+    MPI_Pready(0, requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+#endif
+  } else {
+    MPI_Send(&message, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+  }
+}
+
+static int master(int rank, int size, int iterations, double ms) {
+  for (int i = 0; i < iterations; ++i) {
+    if (rank == 0) {
+      step(1e3 * ms * steps_per_us);
+      for (int to = 1; to < size; ++to) MPI_Send(&i, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
+    } else {
+      for (int found = 0; !found;) MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+      MPI_Recv(&message, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      step(1e2 * ms * steps_per_us);
+    }
+  }
+  MPI_Finalize();
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const char* function = argv[1];
+  calibrate();
+  MPI_Init(&argc, &argv);
+  int rank, size;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (strcmp(function, "master") == 0) return master(rank, size, atoi(argv[2]), atof(argv[3]));
+  if (strcmp(function, "never") == 0) {
+    int found = 0;
+    for (const double until = seconds(CLOCK_MONOTONIC) + atof(argv[2]) / 1e3;
+         seconds(CLOCK_MONOTONIC) < until && !found;)
+      if (rank == 0) MPI_Iprobe(1, 0, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+    MPI_Finalize();
+    return 0;
+  }
+  between = argv[2];
+  us = atof(argv[3]);
+  const int iterations = atoi(argv[4]);
+  const double ms = atof(argv[5]);
+  if (strcmp(function, "win_test") == 0) {
+    MPI_Group world;
+    const int peer = 1 - rank;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Win_create(&message, sizeof message, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    if (rank < 2) MPI_Group_incl(world, 1, &peer, &other);
+    MPI_Group_free(&world);
+  }
+#if MPI_VERSION >= 4
+  if (strcmp(function, "parrived") == 0) {
+    if (rank == 0) MPI_Precv_init(&message, 1, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    if (rank == 1) MPI_Psend_init(&message, 1, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+  }
+#else
+  if (strcmp(function, "parrived") == 0) return 77; /* the launcher ends the job */
+#endif
+  for (int i = 0; i < iterations; ++i) {
+    MPI_Message matched;
+    int one = 1, sum;
+    if (rank == 0) {
+      post(function);
+      while (!ask(function, &matched)) pause_between();
+      receive(function, &matched);
+    }
+    if (rank == 1) {
+      nap(1e3 * ms);
+      answer(function);
+    }
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (sum != size) MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  if (requests[0] != MPI_REQUEST_NULL) MPI_Request_free(&requests[0]);
+  if (other != MPI_GROUP_NULL) MPI_Group_free(&other);
+  if (win != MPI_WIN_NULL) MPI_Win_free(&win);
+  MPI_Finalize();
+  return 0;
+}
