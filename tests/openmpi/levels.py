@@ -58,6 +58,10 @@ for words, wanted in ((c, None), (fortran, {"allreduce": 300, "barrier": 150})) 
             if policy:
                 check(ran.get("ring") == counts.get("allreduce"), f"{title}: the rule is in force: {ran}")
 
+if run(a.mpiexec, "-n", 1, binaries / "meet", ":", "-n", 1, binaries / "meet").returncode != 0:
+    print("skipped: natively the launcher does not start two programs in one job")  # prterun of Open MPI 5.0.7 crashes
+    finish()
+
 # One job in all ways to call MPI, which also writes files, by both plugins.
 ways = [[binaries / "sums", folder / "written"], [binaries / "sums", folder / "written", "direct"]]
 ways += [[binaries / f"fortran_{b}", folder / "written"] for b in ("mpi", "mpif", "f08") if (binaries / f"fortran_{b}").exists()]
