@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from common import a, built, folder, launcher, natively, open_mpi, patience, run
+from common import a, built, ends_natively, folder, launcher, open_mpi, patience, run
 
 sys.path.append(str(pathlib.Path(a.root) / "tests/support"))
 from processes import end_tree
@@ -71,8 +71,9 @@ def test_calls_of_two_groups_count_once():
 
 
 def test_calls_with_spawned_processes_count_once():
-    if run(*natively(1, FINDS, "spawn")).returncode != 0:
-        pytest.skip("this MPI library cannot spawn processes")
+    native = ends_natively(1, FINDS, "spawn")  # Open MPI 5.0.7 needs a network that it takes
+    if native is None or native.returncode != 0:
+        pytest.skip("natively this MPI library cannot spawn processes")
     done, _ = observed("spawn", FINDS, "spawn", ranks=1)
     (parts,) = folder.glob("spawn.json*.parts")
     run(a.cli, "recover", parts)
@@ -111,5 +112,5 @@ def test_limit_of_file_sizes_leaves_no_folder_behind():
     place = folder / "limit"
     place.mkdir()
     done = run("sh", "-c", 'ulimit -f 0 && exec "$@"', "sh", a.cli, "run", "--output", place / "p.json", "--", *launcher, "-n", 1, FINDS, "plain", cwd=place)
-    assert done.returncode > 0 and "File too large" in done.stderr, (done.returncode, done.stderr)
+    assert done.returncode != 0 and "File too large" in done.stderr, (done.returncode, done.stderr)
     assert list(place.iterdir()) == []
