@@ -74,11 +74,12 @@ def test_calls_with_spawned_processes_count_once():
     native = ends_natively(1, FINDS, "spawn")  # Open MPI 5.0.7 needs a network that it takes
     if native is None or native.returncode != 0:
         pytest.skip("natively this MPI library cannot spawn processes")
-    done, _ = observed("spawn", FINDS, "spawn", ranks=1)
-    (parts,) = folder.glob("spawn.json*.parts")
-    run(a.cli, "recover", parts)
+    done, profile = observed("spawn", FINDS, "spawn", ranks=1)
+    handed = not re.match("Open MPI v[56]", profile["job"]["mpi_library"])  # to spawned processes, what the launcher's -x names
+    for parts in folder.glob("spawn.json*.parts"):
+        run(a.cli, "recover", parts)
     found = [json.loads(file.read_text()) for file in folder.glob("spawn.json*") if file.is_file()]
-    assert done.returncode == 0 and len(found) == 2 and all(calls(p) == [(4, 100)] for p in found), (done.stderr, [calls(p) for p in found])
+    assert done.returncode == 0 and len(found) == 1 + handed and all(calls(p) == [(4, 100)] for p in found), (done.stderr, [calls(p) for p in found])
 
 
 def test_size_that_no_number_holds_is_unknown():
