@@ -6,7 +6,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mpi"))
-from common import a, built, check, finish, folder, run
+from common import a, built, check, finish, folder, run, starts_two_programs
 
 binaries = pathlib.Path(a.bin)
 PLUGINS = ["ompio", *sorted(set(re.findall(r"romio\d+", run("ompi_info").stdout)))]  # for files; Debian's Open MPI 6 has the first alone
@@ -58,8 +58,8 @@ for words, wanted in ((c, None), (fortran, {"allreduce": 300, "barrier": 150})) 
             if policy:
                 check(ran.get("ring") == counts.get("allreduce"), f"{title}: the rule is in force: {ran}")
 
-if run(a.mpiexec, "-n", 1, binaries / "meet", ":", "-n", 1, binaries / "meet").returncode != 0:
-    print("skipped: natively the launcher does not start two programs in one job")  # prterun of Open MPI 5.0.7 crashes
+if not starts_two_programs():
+    print("skipped: natively the launcher does not start two programs in one job")
     finish()
 
 # One job in all ways to call MPI, which also writes files, by both plugins.
