@@ -46,6 +46,11 @@ def natively(ranks, *words, preload=None if open_mpi else a.support):
     return [a.mpiexec, *preloads, "-n", ranks, *words]
 
 
+def starts_two_programs():
+    """Whether the launcher starts two programs in one job. That of Open MPI 5.0.7 crashes."""
+    return run(*natively(1, a.bin + "/meet", ":", "-n", 1, a.bin + "/meet")).returncode == 0
+
+
 def ends_natively(ranks, *words):
     """What a program does without latecomer; None if it does not end."""
     try:

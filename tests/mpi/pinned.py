@@ -4,7 +4,7 @@ import json
 import os
 import pathlib
 
-from common import a, check, finish, folder, launcher, open_mpi, run
+from common import RANK, a, check, finish, folder, launcher, open_mpi, run
 
 cores = sorted(os.sched_getaffinity(0))
 program = pathlib.Path(a.bin) / "causes"
@@ -27,7 +27,7 @@ for waiting, says in (("courteous", "Waiting ranks give their core away"), ("spi
     check([p["core_list"] for p in profile["processes"]] == [str(cores[1])] * 2, f"the profile holds the cores: {[p['core_list'] for p in profile['processes']]}")
     check(len(found) == 2 and f"Ranks 0, 1 share core {cores[1]} of host" in found[0] and "a core for each of its 2 ranks" in found[0], f"both ranks on one core, {waiting}: {found}")
     check(found[1:] and found[1].startswith(says), f"and what waiting does: {found}")
-profile, found = report("apart", "auto", "-n", 1, "taskset", "-c", cores[0], program, *work, ":", "-n", 1, "taskset", "-c", cores[1], program, *work)
+profile, found = report("apart", "auto", "-n", 2, "sh", "-c", f'[ ${RANK} = 0 ] && core={cores[0]} || core={cores[1]}; exec taskset -c $core "$@"', "sh", program, *work)
 found = [sentence for sentence in found if "other processes or threads use its cores" not in sentence]  # the machine may be busy
 check([p["core_list"] for p in profile["processes"]] == [str(cores[0]), str(cores[1])] and found == [], f"each rank on a core of its own: {found}")
 ranks = os.cpu_count() * 2

@@ -71,7 +71,7 @@ class Job:
         return {host: len(pids) for host, pids in self.ranks.items()} == {0: 2, 1: 2}
 
     def on(self, host, *words):
-        return ["nsenter", "-t", str(self.ranks[host][0]), "-m", "-u", "--", *map(str, words)]
+        return ["nsenter", "-t", str(self.ranks[host][0]), "-r", "-m", "-u", "--", *map(str, words)]
 
     def relay(self, host):
         self.relays[host] = subprocess.Popen(self.on(host, a.cli, "relay", self.profile), **quiet)

@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from common import a, folder, open_mpi, run, sanitized
+from common import a, folder, open_mpi, run, sanitized, starts_two_programs
 
 bin = pathlib.Path(a.bin)
 policies = {
@@ -66,7 +66,8 @@ def test_fortran_frees_communicators(policy):
         pytest.skip("no Fortran")
     for program in programs:
         is_right(policy, program)
-    is_right(policy, programs[1], "before", ":", "-n", "2", programs[0], "before", ranks=2)
+    if starts_two_programs():
+        is_right(policy, programs[1], "before", ":", "-n", "2", programs[0], "before", ranks=2)
 
 
 @pytest.mark.parametrize("policy", ["observe", "auto"])

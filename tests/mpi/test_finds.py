@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from common import a, built, folder, launcher, natively, open_mpi, patience, run
+from common import a, built, ends_natively, folder, launcher, open_mpi, patience, run
 
 sys.path.append(str(pathlib.Path(a.root) / "tests/support"))
 from processes import end_tree
@@ -71,13 +71,15 @@ def test_calls_of_two_groups_count_once():
 
 
 def test_calls_with_spawned_processes_count_once():
-    if run(*natively(1, FINDS, "spawn")).returncode != 0:
-        pytest.skip("this MPI library cannot spawn processes")
-    done, _ = observed("spawn", FINDS, "spawn", ranks=1)
-    (parts,) = folder.glob("spawn.json*.parts")
-    run(a.cli, "recover", parts)
+    native = ends_natively(1, FINDS, "spawn")  # Open MPI 5.0.7 needs a network that it takes
+    if native is None or native.returncode != 0:
+        pytest.skip("natively this MPI library cannot spawn processes")
+    done, profile = observed("spawn", FINDS, "spawn", ranks=1)
+    handed = not re.match("Open MPI v[56]", profile["job"]["mpi_library"])  # to spawned processes, what the launcher's -x names
+    for parts in folder.glob("spawn.json*.parts"):
+        run(a.cli, "recover", parts)
     found = [json.loads(file.read_text()) for file in folder.glob("spawn.json*") if file.is_file()]
-    assert done.returncode == 0 and len(found) == 2 and all(calls(p) == [(4, 100)] for p in found), (done.stderr, [calls(p) for p in found])
+    assert done.returncode == 0 and len(found) == 1 + handed and all(calls(p) == [(4, 100)] for p in found), (done.stderr, [calls(p) for p in found])
 
 
 def test_size_that_no_number_holds_is_unknown():
@@ -111,5 +113,5 @@ def test_limit_of_file_sizes_leaves_no_folder_behind():
     place = folder / "limit"
     place.mkdir()
     done = run("sh", "-c", 'ulimit -f 0 && exec "$@"', "sh", a.cli, "run", "--output", place / "p.json", "--", *launcher, "-n", 1, FINDS, "plain", cwd=place)
-    assert done.returncode > 0 and "File too large" in done.stderr, (done.returncode, done.stderr)
+    assert done.returncode != 0 and "File too large" in done.stderr, (done.returncode, done.stderr)
     assert list(place.iterdir()) == []

@@ -136,7 +136,7 @@ exec ip netns exec {self.name}$host unshare {spaces} sh -c "{first}hostname host
         if open_mpi:
             network = "10.77.0.0/24"  # the first and the third are of Open MPI 4, the second and the fourth of 5 and 6
             settings = {"plm_rsh_agent": path, "plm_ssh_agent": path, "oob_tcp_if_include": network, "prte_if_include": network, "btl_tcp_if_include": network, "pml": "ob1", "btl": "tcp,vader,self"}
-            return ["mpiexec.openmpi", *(str(word) for name, value in settings.items() for word in ("--mca", name, value)), "--map-by", "node" if in_turn else "slot", "--bind-to", "none",
+            return ["mpiexec.openmpi", "--leave-session-attached", *(str(word) for name, value in settings.items() for word in ("--mca", name, value)), "--map-by", "node" if in_turn else "slot", "--bind-to", "none",
                     "-host", hosts, "-n", str(self.count * per_host)]
         return ["mpiexec.mpich", "-localhost", "10.77.0.254", "-launcher", "ssh", "-launcher-exec", str(path), "-hosts", hosts, "-n", str(self.count * per_host)]
 
