@@ -25,8 +25,8 @@ struct PollWait {
 };
 
 /// A thread waits if half of its gaps between polls are at most kLonger longer than a poll. It also waits if it slept
-/// for over half of the time for which no other thread had its core. Otherwise it works, and the polls are part of that.
-/// A long stretch is judged in pieces.
+/// for over half of the time for which no other thread had its core. Otherwise it works, and the polls are part of
+/// that. A long stretch is judged in pieces.
 class PollStretch {
  public:
   /// A stretch is divided into pieces of this length, whose end may read the kernel's counters. A gap of this length

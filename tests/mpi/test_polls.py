@@ -70,8 +70,8 @@ def test_work_between_polls_is_computing(function, between, us, way):
 @pytest.mark.parametrize("function", ["test", "iprobe"])
 def test_the_late_rank_is_named_and_not_the_one_that_polls(function):
     # Rank 2 waits in the allreduce for rank 0, which polls for a message of rank 1, which sleeps.
-    _, verdict = observe(f"victim.{function}", 3, function, "spin", 0, 20, MS)
-    assert "Rank 0 waits for messages from rank 1" in verdict and "rank 1 is asleep" in verdict, verdict
+    _, verdict = observe(f"victim.{function}", 3, function, "sleep", 1000, 20, MS)
+    assert "rank 0 spent most" in verdict and "mostly in messages with rank 1, which is asleep" in verdict, verdict
 
 
 @pytest.mark.skipif(bool(sanitized), reason="a sanitizer changes the shares of time")
