@@ -275,15 +275,14 @@ struct PatternSource {
   double error_sum_ns = 0;
 };
 
-/// The spread of a sum of times over the logged epochs of a communicator, for the sampling error of its estimate.
-/// Epochs stand for others of their class. Two of a class that follow each other show how much their shares of the time
-/// differ: the estimate of the variance from successive differences.
-/// Before the first epoch of a class, the share counts as 0. Epochs that stand for themselves add nothing.
+/// The sampling error of a sum of times over the logged epochs of a communicator. Which epochs are logged is random, so
+/// the variance of the sum is that of Horvitz and Thompson's estimate: the square of an epoch's value, by what it
+/// stands for. It is rather too large where the epochs are alike. Epochs that stand for themselves add nothing.
 class Spread {
  public:
   void add(const StandsFor& of, double value) {
-    if (of.epoch == 0) return;
-    if (of.epoch != open_.epoch || of.of_class != open_.of_class) begin(of);
+    if (of.epochs == 1) return;
+    if (of.epoch != open_.epoch) begin(of);
     sum_ += value;
   }
   void merge(Spread other) {
@@ -298,37 +297,14 @@ class Spread {
   }
 
  private:
-  /// The last epoch of a class in which the site had calls.
-  struct Last {
-    std::uint8_t of_class = 0;
-    std::uint32_t epoch = 0;
-    double share = 0;
-  };
   /// Adds the epoch that is open, and opens another one.
   void begin(const StandsFor& of) {
-    if (open_.epoch != 0) {
-      Last& last = last_[open_.of_class % kPlaces];
-      if (last.of_class != open_.of_class) last = {open_.of_class, 0, 0};
-      const double share = open_.length > 0 ? sum_ / open_.length : 0;
-      // In epochs between, the share was 0.
-      if (open_.epoch - last.epoch > 1) add_difference(std::exchange(last.share, 0));
-      add_difference(share - last.share);
-      last.epoch = open_.epoch;
-      last.share = share;
-    }
+    squares_ += std::max(0.0, open_.time * (open_.time - 1)) * sum_ * sum_;
     open_ = of;
     sum_ = 0;
   }
-  void add_difference(double share) {
-    const double value = share * open_.length;
-    squares_ += std::max(0.0, open_.time * (open_.time - 1)) * value * value / 2;
-  }
   StandsFor open_;                ///< the epoch that is open
   double squares_ = 0, sum_ = 0;  ///< of earlier epochs; of the open epoch
-  /// Derived: classes that share a place have lengths that differ 256 times. Where they alternate, the error is stated
-  /// too high. 128 bytes.
-  static constexpr std::size_t kPlaces = 8;
-  Last last_[kPlaces];
 };
 
 /// Data about a site from calls with records of all ranks. Figures stand for the calls of epochs that were not logged.

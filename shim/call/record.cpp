@@ -136,13 +136,13 @@ void record_exit(ObservedCall& call, Nanoseconds exit) {
 void weigh_epoch(CommState& state, Nanoseconds end) {
   EpochChoice& choice = state.choice;
   choice.length = std::max<Nanoseconds>(end - choice.began - (spent.in_run() - choice.spent), 1);
-  if (choice.level == 0) return;
   const JobLock lock;
-  const Nanoseconds left = choice.classes.left();
+  const Nanoseconds slice = end - std::exchange(lock->epochs_until, end), left = choice.classes.left();
+  if (choice.level == 0) return;
   const bool logged = !state.member.rests();
   core::EpochClasses::Weight weight;
   if (logged) weight = choice.classes.take(choice.length, choice.level);
-  else choice.classes.leave_out(choice.length);
+  else choice.classes.leave_out(choice.length, std::min(slice, choice.length));
   lock->mine.process.unlogged += choice.classes.left() - left;
   if (!logged) return;
   double all = 0;
