@@ -39,9 +39,9 @@ class EpochSample {
 /// How many epochs a logged epoch stands for, in one process. Only epochs of about the same length stand for each
 /// other, because a long wait makes its epoch long. A class holds the lengths from a power of 2 to the next one.
 ///
-/// A logged epoch stands for those of its class since the last one, but not for many more than its level says: an epoch
-/// that was certain to be logged stands for itself alone. No epoch is represented before it has passed: the estimates
-/// lack those that come after the last logged one of their class, and left() says how long they took.
+/// A logged epoch stands for those of its class since the last one, but not for many more than its level says. So an
+/// epoch that was certain to be logged stands for itself alone. No epoch is represented before it has passed: the
+/// estimates lack those after the last logged one of their class. left() says how long they took.
 class EpochClasses {
  public:
   struct Weight {

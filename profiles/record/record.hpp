@@ -79,12 +79,14 @@ struct Intervals {
 };
 
 /// How a rank counts a call. If all members of the communicator are ranks of the job, each rank counts its part of the
-/// call. Otherwise one of the job's ranks counts the whole call, and the other ranks of the job count nothing (beside).
-enum class Tally : std::uint8_t { part, whole, beside };
+/// call. The site of the call's owner (CallDigest) has the credit for it, so a rank also counts the calls that it owns.
+/// Otherwise one of the job's ranks counts the whole call, and the other ranks of the job count nothing (beside).
+enum class Tally : std::uint8_t { part, owned, whole, beside };
 
 /// The data about a site that a rank collects without other ranks.
 struct LocalSite {
   std::uint64_t calls = 0;
+  std::uint64_t owned = 0;               ///< calls with Tally::owned
   std::uint64_t outside = 0, stood = 0;  ///< calls with members outside the job; those of them with Tally::whole
   std::uint64_t rested = 0;              ///< native calls in idle epochs for which no other calls stand
   std::int64_t bytes_min = INT64_MAX, bytes_max = INT64_MIN;
@@ -95,7 +97,8 @@ struct LocalSite {
   /// `spent`: from arrival to exit, -1 if it is unknown. `bytes`: -1 if unknown. `rests`: the call is in an idle epoch.
   void add(Nanoseconds spent, Bytes bytes, bool rests = false, Tally share = Tally::part) {
     ++calls;
-    if (share != Tally::part) [[unlikely]] {
+    owned += share == Tally::owned;
+    if (share > Tally::owned) [[unlikely]] {
       ++outside;
       stood += share == Tally::whole;
     }
@@ -107,10 +110,12 @@ struct LocalSite {
     bytes_sum += static_cast<double>(bytes);
     ++sized;
   }
-  /// Adds `so_many` native calls of an idle epoch; `with_size` of them have known sizes. Their elapsed times were not
-  /// measured. `stood_for`: other epochs stand for them.
-  void add_rested(std::uint64_t so_many, std::uint64_t with_size, Bytes least, Bytes most, double sum, bool stood_for) {
+  /// Adds `so_many` native calls of an idle epoch; the rank owns `its_own` of them, and `with_size` have known sizes.
+  /// Their elapsed times were not measured. `stood_for`: other epochs stand for them.
+  void add_rested(std::uint64_t so_many, std::uint64_t its_own, std::uint64_t with_size, Bytes least, Bytes most,
+                  double sum, bool stood_for) {
     calls += so_many;
+    owned += its_own;
     if (!stood_for) rested += so_many;
     sized += with_size;
     bytes_sum += sum;

@@ -88,12 +88,11 @@ class SiteTable {
 
 void print_sites(const Profile& profile, std::size_t most, bool wide) {
   SiteTable table(profile.job.rank_time(), wide);
-  std::size_t joined = 0, estimated = 0, alone = 0, several = 0, wrappers = 0;
+  std::size_t joined = 0, alone = 0, several = 0, wrappers = 0;
   for (const Site& s : profile.sites) {
     if (s.comm_size == 1 && ++alone) continue;
     if (several++ >= most) continue;
     if (s.calls == 0) ++joined;
-    if (s.divergent > 0 && s.logged < s.patterns) ++estimated;
     table.add(s, s.op, std::to_string(static_cast<long>(s.comm_size)), s.place());
     if (!wide && several > 1) continue;
     const auto tree = analysis::callers_of(s);
@@ -111,8 +110,6 @@ void print_sites(const Profile& profile, std::size_t most, bool wide) {
         "last exit.\n");
   if (wrappers) std::printf("<: the callers of a line that serves several; they are parts of its row.\n");
   if (joined) std::printf("Calls 0: other ranks reach the same operation from another line, which counts the calls.\n");
-  if (estimated)
-    std::printf("Calls that ranks make from different lines are estimates here, since not every call was logged.\n");
   if (wide && alone) std::printf("The table omits %zu sites on communicators of one rank.\n", alone);
 }
 
