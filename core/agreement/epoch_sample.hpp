@@ -39,54 +39,52 @@ class EpochSample {
 /// How many epochs a logged epoch stands for, in one process. Only epochs of about the same length stand for each
 /// other, because a long wait makes its epoch long. A class holds the lengths from a power of 2 to the next one.
 ///
-/// A logged epoch stands for those of its class since the last one, but for kMost times as many as its level says at
-/// most. So an epoch that was certain to be logged stands for itself alone. No epoch is represented before it has
-/// passed: the estimates lack those that come after the last logged one of their class, and left() says how long they
-/// took.
+/// A logged epoch stands for those of its class since the last one, but not for many more than its level says. So an
+/// epoch that was certain to be logged stands for itself alone. No epoch is represented before it has passed: the
+/// estimates lack those after the last logged one of their class. left() says how long they took.
 class EpochClasses {
  public:
   struct Weight {
     std::uint32_t epochs = 1;  ///< the logged epoch stands for so many, with itself
     double time = 1;           ///< their time, in lengths of the logged one
-    std::uint8_t of_class = 0;
-    std::uint32_t number = 0;  ///< of the logged epoch in its class, from 1 on
   };
-  /// An epoch of that length was not logged.
-  void leave_out(Nanoseconds length) {
+  /// An epoch of that length was not logged. `slice`: the part of the process's time that counts as its own, as epochs
+  /// of several communicators may cover the same time.
+  void leave_out(Nanoseconds length, Nanoseconds slice) {
     Class& its = classes_[class_of(length)];
     ++its.epochs;
     its.time += length;
-    left_ += length;
+    its.slices += slice;
+    left_ += slice;
   }
   /// An epoch of that length was logged at that level.
   Weight take(Nanoseconds length, int level) {
-    const std::size_t at = class_of(length);
-    Class& its = classes_[at];
-    const std::uint32_t others = level == 0 ? 0 : std::min(its.epochs, (kMost << level) - 1);
-    const Nanoseconds time = others == its.epochs ? its.time : its.time / its.epochs * others;
+    Class& its = classes_[class_of(length)];
+    // Derived: logged epochs of a class are as far apart as the level says in the mean. With a quarter more, what a
+    // long distance leaves is made up for later.
+    const std::uint32_t others = level == 0 ? 0 : std::min(its.epochs, (5U << level) / 4 - 1);
+    if (others == 0) return {};
+    const Nanoseconds time = its.time / its.epochs * others, slices = its.slices / its.epochs * others;
     its.epochs -= others;
     its.time -= time;
-    left_ -= time;
-    return {1 + others, 1 + static_cast<double>(time) / static_cast<double>(std::max<Nanoseconds>(length, 1)),
-            static_cast<std::uint8_t>(at), ++its.logged};
+    its.slices -= slices;
+    left_ -= slices;
+    return {1 + others, 1 + static_cast<double>(time) / static_cast<double>(std::max<Nanoseconds>(length, 1))};
   }
   /// The time of the epochs for which no logged one stands.
   Nanoseconds left() const { return left_; }
 
  private:
+  /// Of the epochs that were not logged, and for which none stands yet.
   struct Class {
-    Nanoseconds time = 0;      ///< of the epochs that were not logged, and for which none stands yet
-    std::uint32_t epochs = 0;  ///< their number
-    std::uint32_t logged = 0;
+    Nanoseconds time = 0, slices = 0;
+    std::uint32_t epochs = 0;
   };
   static std::size_t class_of(Nanoseconds length) {
     const int octave = std::bit_width(static_cast<std::uint64_t>(std::max<Nanoseconds>(length, 0)));
     return std::min(static_cast<std::size_t>(octave), kClasses - 1);
   }
-  /// Derived: the distance of logged epochs of a class is four times its mean in one of 50 cases. The epochs beyond
-  /// wait for the next logged one.
-  static constexpr std::uint32_t kMost = 4;
-  /// Derived: the last class begins at 9 minutes. 640 bytes per communicator.
+  /// Derived: the last class begins at 9 minutes. 960 bytes per communicator.
   static constexpr std::size_t kClasses = 40;
   std::array<Class, kClasses> classes_{};
   Nanoseconds left_ = 0;

@@ -216,8 +216,9 @@ std::string cost_text(const Profile& profile) {
       {"log_ns", "for logs of calls"},     {"exchange_ns", "to exchange logs"},
       {"files_ns", "for snapshots"},       {"causes_ns", "to read the kernel's counters"},
       {"messages_ns", "to time messages"}, {"count_ns", "for counting calls"}};
-  double patterns = 0, logged = 0;
+  double calls = 0, patterns = 0, logged = 0;
   for (const Site& s : profile.sites) {
+    calls += s.calls;
     patterns += s.patterns;
     logged += s.logged;
   }
@@ -230,7 +231,7 @@ std::string cost_text(const Profile& profile) {
     for (const auto& [part, purpose] : kParts)
       if (part == cost.most) out += std::string(", most of it ") + purpose;
   if (logged < patterns)
-    out += (out.empty() ? "Latecomer" : ". It") + (" logged " + percent(logged, patterns, "0%")) +
+    out += (out.empty() ? "Latecomer" : ". It") + (" logged " + percent(logged, calls, "0%")) +
            " of the calls (policy key `budget`), so times and waits are estimates";
   return out.empty() ? out : out + ".";
 }

@@ -103,7 +103,7 @@ void print_json(const Hang& hang, const std::vector<std::string>& findings, cons
                      {"root", r.root < 0 ? Json(nullptr) : Json(r.root)},
                      {"bytes", r.bytes < 0 ? Json(nullptr) : Json(r.bytes)},
                      {"site", hang.site(r)},
-                     {"since_ns", Hang::age(r) < 0 ? Json(nullptr) : Json(Hang::age(r))},
+                     {"since_ns", Hang::age(r).ns < 0 ? Json(nullptr) : Json(Hang::age(r).ns)},
                      {"copy_age_s", r.copy == 0 ? Json(nullptr) : Json(r.copy_age_s)},
                      {"stale", r.stale},
                      {"where", hang.where(r)}});

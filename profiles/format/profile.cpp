@@ -447,7 +447,7 @@ class ProfileWriter {
         if (const auto found = frames_.find({site.site, hash}); hash != 0 && found != frames_.end())
           part.frames = &found->second;
         if (const auto found = before_.find(key); found != before_.end()) part.before = found->second;
-        const std::uint64_t inside = divergent.count(site) ? 0 : part.own.calls_inside(site.comm_size);
+        const std::uint64_t inside = divergent.count(site) ? part.own.owned : part.own.calls_inside(site.comm_size);
         part.calls = std::max(part.pattern ? part.pattern->calls_seen(inside > 0) : 0, inside);
         part.calls += part.own.calls_outside(site.comm_size);
         if (part.calls > 0) callers.push_back(std::move(part));
@@ -479,9 +479,10 @@ class ProfileWriter {
       const auto found = book_.sites().find(key);
       const PatternSite* pattern = found == book_.sites().end() ? nullptr : &found->second;
       const auto size = static_cast<std::uint64_t>(std::max(key.comm_size, 1));
-      // The ranks' own counts include calls without records of all ranks. They are valid only if all ranks call from
-      // one site.
-      const std::uint64_t counted = divergent.count({key.op, key.comm_size}) ? 0 : own.calls_inside(key.comm_size);
+      // The ranks' own counts include calls without records of all ranks. Where ranks call from several sites, the
+      // owners' sites have the calls.
+      const std::uint64_t counted =
+          divergent.count({key.op, key.comm_size}) ? own.owned : own.calls_inside(key.comm_size);
       const std::uint64_t seen = pattern ? pattern->calls_seen(counted > 0) : 0;
       const std::uint64_t calls = std::max(seen, counted);
       rows.push_back(

@@ -77,12 +77,10 @@ CallSums sums_of(const CallRecord& record, const CallFacts& facts, Rank rank);
 
 /// What a call with records of all ranks stands for.
 struct StandsFor {
-  std::uint32_t epochs = 1;   ///< its epoch stands for so many (core::EpochClasses)
-  double time = 1;            ///< sums of times stand for the same epochs: their time, in lengths of this one
-  std::uint32_t scans = 1;    ///< of a scan whose arrivals are known: it stands for so many scans
-  std::uint32_t epoch = 0;    ///< number of its epoch in its class, among those that all ranks have logged; 0: all are
-  std::uint8_t of_class = 0;  ///< of the epoch
-  double length = 0;          ///< of the epoch on the leader, nanoseconds
+  std::uint32_t epochs = 1;  ///< its epoch stands for so many (core::EpochClasses)
+  double time = 1;           ///< sums of times stand for the same epochs: their time, in lengths of this one
+  std::uint32_t scans = 1;   ///< of a scan whose arrivals are known: it stands for so many scans
+  std::uint64_t epoch = 0;   ///< the number of its first call
 };
 
 /// The facts for one rank of a scan, which waits for the last of the ranks below it. arrivals: [size].

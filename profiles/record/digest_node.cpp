@@ -486,9 +486,7 @@ void DigestNode::leave_out_until(std::uint64_t first, Rank child) {
 }
 
 StandsFor DigestNode::stands_for(const Epoch& epoch) const {
-  const core::EpochClasses::Weight& weight = epoch.weight;
-  return {weight.epochs, weight.time,     static_cast<std::uint32_t>(stride_),
-          weight.number, weight.of_class, static_cast<double>(epoch.note.length)};
+  return {epoch.weight.epochs, epoch.weight.time, static_cast<std::uint32_t>(stride_), epoch.first};
 }
 
 void DigestNode::take_log(const PartHead& part, std::span<const char> samples, Rank from, Host& host) {

@@ -81,7 +81,7 @@ class DigestNode {
   /// missing.
   void let_rest() { rests_ = true; }
   /// Leader: it has not logged an epoch of that length.
-  void leave_out(Nanoseconds length) { classes_.leave_out(length); }
+  void leave_out(Nanoseconds length) { classes_.leave_out(length, 0); }
   /// The price of the last epoch whose facts are here, of all ranks.
   Nanoseconds price() const { return price_; }
   /// Leader: tells the other ranks at once, if it is a new one.

@@ -27,6 +27,7 @@ std::string SiteKey::id() const {
 
 void LocalSite::merge(const LocalSite& o) {
   calls += o.calls;
+  owned += o.owned;
   outside += o.outside;
   stood += o.stood;
   rested += o.rested;

@@ -79,12 +79,14 @@ struct Intervals {
 };
 
 /// How a rank counts a call. If all members of the communicator are ranks of the job, each rank counts its part of the
-/// call. Otherwise one of the job's ranks counts the whole call, and the other ranks of the job count nothing (beside).
-enum class Tally : std::uint8_t { part, whole, beside };
+/// call. The site of the call's owner (CallDigest) has the credit for it, so a rank also counts the calls that it owns.
+/// Otherwise one of the job's ranks counts the whole call, and the other ranks of the job count nothing (beside).
+enum class Tally : std::uint8_t { part, owned, whole, beside };
 
 /// The data about a site that a rank collects without other ranks.
 struct LocalSite {
   std::uint64_t calls = 0;
+  std::uint64_t owned = 0;               ///< calls with Tally::owned
   std::uint64_t outside = 0, stood = 0;  ///< calls with members outside the job; those of them with Tally::whole
   std::uint64_t rested = 0;              ///< native calls in idle epochs for which no other calls stand
   std::int64_t bytes_min = INT64_MAX, bytes_max = INT64_MIN;
@@ -95,7 +97,8 @@ struct LocalSite {
   /// `spent`: from arrival to exit, -1 if it is unknown. `bytes`: -1 if unknown. `rests`: the call is in an idle epoch.
   void add(Nanoseconds spent, Bytes bytes, bool rests = false, Tally share = Tally::part) {
     ++calls;
-    if (share != Tally::part) [[unlikely]] {
+    owned += share == Tally::owned;
+    if (share > Tally::owned) [[unlikely]] {
       ++outside;
       stood += share == Tally::whole;
     }
@@ -107,10 +110,12 @@ struct LocalSite {
     bytes_sum += static_cast<double>(bytes);
     ++sized;
   }
-  /// Adds `so_many` native calls of an idle epoch; `with_size` of them have known sizes. Their elapsed times were not
-  /// measured. `stood_for`: other epochs stand for them.
-  void add_rested(std::uint64_t so_many, std::uint64_t with_size, Bytes least, Bytes most, double sum, bool stood_for) {
+  /// Adds `so_many` native calls of an idle epoch; the rank owns `its_own` of them, and `with_size` have known sizes.
+  /// Their elapsed times were not measured. `stood_for`: other epochs stand for them.
+  void add_rested(std::uint64_t so_many, std::uint64_t its_own, std::uint64_t with_size, Bytes least, Bytes most,
+                  double sum, bool stood_for) {
     calls += so_many;
+    owned += its_own;
     if (!stood_for) rested += so_many;
     sized += with_size;
     bytes_sum += sum;
@@ -275,15 +280,14 @@ struct PatternSource {
   double error_sum_ns = 0;
 };
 
-/// The spread of a sum of times over the logged epochs of a communicator, for the sampling error of its estimate.
-/// Epochs stand for others of their class. Two of a class that follow each other show how much their shares of the time
-/// differ: the estimate of the variance from successive differences.
-/// Before the first epoch of a class, the share counts as 0. Epochs that stand for themselves add nothing.
+/// The sampling error of a sum of times over the logged epochs of a communicator. Which epochs are logged is random, so
+/// the variance of the sum is that of Horvitz and Thompson's estimate: the square of an epoch's value, by what it
+/// stands for. It is rather too large where the epochs are alike. Epochs that stand for themselves add nothing.
 class Spread {
  public:
   void add(const StandsFor& of, double value) {
-    if (of.epoch == 0) return;
-    if (of.epoch != open_.epoch || of.of_class != open_.of_class) begin(of);
+    if (of.epochs == 1) return;
+    if (of.epoch != open_.epoch) begin(of);
     sum_ += value;
   }
   void merge(Spread other) {
@@ -298,37 +302,14 @@ class Spread {
   }
 
  private:
-  /// The last epoch of a class in which the site had calls.
-  struct Last {
-    std::uint8_t of_class = 0;
-    std::uint32_t epoch = 0;
-    double share = 0;
-  };
   /// Adds the epoch that is open, and opens another one.
   void begin(const StandsFor& of) {
-    if (open_.epoch != 0) {
-      Last& last = last_[open_.of_class % kPlaces];
-      if (last.of_class != open_.of_class) last = {open_.of_class, 0, 0};
-      const double share = open_.length > 0 ? sum_ / open_.length : 0;
-      // In epochs between, the share was 0.
-      if (open_.epoch - last.epoch > 1) add_difference(std::exchange(last.share, 0));
-      add_difference(share - last.share);
-      last.epoch = open_.epoch;
-      last.share = share;
-    }
+    squares_ += std::max(0.0, open_.time * (open_.time - 1)) * sum_ * sum_;
     open_ = of;
     sum_ = 0;
   }
-  void add_difference(double share) {
-    const double value = share * open_.length;
-    squares_ += std::max(0.0, open_.time * (open_.time - 1)) * value * value / 2;
-  }
   StandsFor open_;                ///< the epoch that is open
   double squares_ = 0, sum_ = 0;  ///< of earlier epochs; of the open epoch
-  /// Derived: classes that share a place have lengths that differ 256 times. Where they alternate, the error is stated
-  /// too high. 128 bytes.
-  static constexpr std::size_t kPlaces = 8;
-  Last last_[kPlaces];
 };
 
 /// Data about a site from calls with records of all ranks. Figures stand for the calls of epochs that were not logged.

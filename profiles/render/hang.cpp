@@ -16,10 +16,20 @@ namespace latecomer::profiles {
 namespace {
 
 /// " for 1.2 s", or "" for a time that is not known.
-std::string lasting(std::int64_t ns) { return ns < 0 ? "" : " for " + human_time(static_cast<double>(ns)); }
+std::string lasting(Hang::Age age) {
+  if (age.ns < 0) return "";
+  return (age.at_least ? " for at least " : " for ") + human_time(static_cast<double>(age.ns));
+}
 
-/// The time that the process has been in a message, -1 if it is not known.
-std::int64_t message_age(const LiveRank& r) { return r.looked > 0 && r.message > 0 ? r.looked - r.message : -1; }
+/// The time since that moment, or else since the first look at the rank where it stands.
+Hang::Age age_since(const LiveRank& r, std::int64_t since) {
+  if (r.looked == 0) return {};  // since it was there, the process has ended
+  if (since > 0) return {std::max<std::int64_t>(0, r.looked - since)};
+  return r.watched > 0 ? Hang::Age{r.watched, true} : Hang::Age{};
+}
+
+/// The time that the process has been in a message.
+Hang::Age message_age(const LiveRank& r) { return r.message == 0 ? Hang::Age{} : age_since(r, r.message); }
 
 /// Missing ranks that a sentence describes. Derived: eight take about ten lines of a terminal.
 constexpr std::size_t kNamed = 8;
@@ -66,7 +76,7 @@ std::vector<std::string> Hang::findings() const {
   for (const auto& [key, members] : calls) judge_call(members, out);
   if (!out.empty()) return out;
   std::vector<int> stuck;
-  std::int64_t longest = -1;
+  Age longest;
   for (const LiveRank& r : state_.ranks)
     if (r.message != 0 && r.inside != 1 && is_judged(r)) {
       stuck.push_back(r.rank);
@@ -82,7 +92,7 @@ std::vector<std::string> Hang::findings() const {
 void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<std::string>& out) const {
   const LiveRank& any = *members.front();
   std::map<std::string, std::vector<int>> kinds;
-  std::int64_t longest = -1;
+  Age longest;
   for (const LiveRank* r : members) {
     kinds[call_text(*r)].push_back(r->rank);
     longest = std::max(longest, age(*r));
@@ -151,11 +161,7 @@ bool Hang::is_judged(const LiveRank& r) const {
   return !r.moves && !r.stale && (!state_.ended || r.watched >= analysis::kStandsStill_ns);
 }
 
-std::int64_t Hang::age(const LiveRank& r) {
-  if (r.looked == 0) return -1;  // since it was there, the process has ended
-  if (r.since > 0) return std::max<std::int64_t>(0, r.looked - r.since);
-  return r.watched > 0 ? r.watched : -1;
-}
+Hang::Age Hang::age(const LiveRank& r) { return age_since(r, r.since); }
 
 std::string Hang::operation(const LiveRank& r) {
   return r.op < core::kCollectives ? std::string(core::kCollectiveNames[static_cast<std::size_t>(r.op)])
@@ -190,7 +196,7 @@ std::string Hang::where(const LiveRank& r) const {
   if (r.comm_size == 0) return r.inside == LiveLine::kFinalizing ? "in MPI_Finalize" : "before its first collective";
   const std::string call = call_text(r) + ", call " + std::to_string(r.n) + " on " + communicator(r);
   if (r.inside == LiveLine::kFinalizing) return "in MPI_Finalize" + lasting(age(r)) + ", after " + call;
-  if (r.inside == 1) return "in " + call + (age(r) < 0 ? "" : "," + lasting(age(r)));
+  if (r.inside == 1) return "in " + call + (age(r).ns < 0 ? "" : "," + lasting(age(r)));
   const std::string message =
       r.message != 0 ? "in a message, completion or one-sided call" + lasting(message_age(r)) + ", " : "";
   return message + "outside collectives" + lasting(age(r)) + ", after " + call;

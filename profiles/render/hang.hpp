@@ -3,6 +3,8 @@
 // for, and the differing calls of one communicator. `who` shows it for a running job, the report for one that hung.
 #pragma once
 
+#include <compare>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,9 +25,13 @@ class Hang {
   std::vector<std::string> findings() const;
 
   const std::vector<LiveRank>& ranks() const { return state_.ranks; }
-  /// The time of a process at its present place. Calls of idle epochs have no time: at least the time since the first
-  /// look. -1: not known.
-  static std::int64_t age(const LiveRank& r);
+  /// The time of a process at its present place.
+  struct Age {
+    std::int64_t ns = -1;   ///< -1: not known
+    bool at_least = false;  ///< since the first look: calls that are only counted, or not timed, have no time
+    auto operator<=>(const Age&) const = default;
+  };
+  static Age age(const LiveRank& r);
   static std::string operation(const LiveRank& r);
   static std::string communicator(const LiveRank& r);
   static std::string state(const LiveRank& r);

@@ -81,8 +81,10 @@ struct Totals {
 
   /// Whether the waits are a lower bound, because calls are missing.
   bool part_only() const { return seen < kKnown * calls || unlogged >= kNoticed; }
+  /// What ranks waited at least, as far as the sampling error says.
+  double bound() const { return std::max(0.0, waited - 2 * waited_error); }
   bool bound_says_nothing() const {
-    return part_only() && (percent(waited, time) == percent(0, 1) || waited < unlogged * time);
+    return part_only() && (percent(bound(), time) == percent(0, 1) || bound() < unlogged * time);
   }
 };
 
@@ -347,7 +349,10 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   const analysis::Baseline baseline = caller ? analysis::Baseline(worst) : site.baseline;
   const RankRow* row = worst.most_awaited();
   const double share = row ? row->awaited / worst.waited : 0;
-  const bool one = row && share >= kMostly;
+  // With few logged calls, chance may name a rank.
+  const double chance =
+      worst.waited > 0 ? 2 * std::sqrt(share * (1 - std::min(share, 1.0))) * site.waited_error / site.waited : 0;
+  const bool one = row && share - chance >= kMostly;
   out.push_back(
       percent(worst.waited, t.waited) + (t.part_only() ? " of the known waiting is in " : " of the waiting is in ") +
       name_of(site, caller) +
@@ -375,7 +380,8 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   // Work can only move to other ranks. Sleep and foreign processes can go away, and the rest of the lateness stays.
   const auto compared = one ? intervals.compare(*shown) : std::nullopt;
   const auto cause = compared ? compared->largest() : analysis::computing;
-  if (gone > 0 && compared && compared->late_ns > 0 && (cause == analysis::no_core || cause == analysis::blocked))
+  if (gone > 0 && compared && compared->late_ns > 0.5 * shown->offset &&
+      (cause == analysis::no_core || cause == analysis::blocked))
     text += ", and " + percent(gone * std::clamp(compared->excess(cause) / compared->late_ns, 0.0, 1.0), 1) +
             " less if that cause alone went away";
   out.push_back(text + ".");
@@ -438,9 +444,10 @@ void judge_figures(const Profile& profile, std::vector<std::string>& out) {
   if (t.time <= 0) return;
   std::string known;
   if (t.unlogged >= kNoticed)
-    known = " In stretches of calls that took " + percent(t.unlogged, 1) +
-            " of their time, none was logged, and no logged stretch is like them: the policy `{\"version\": 1, "
-            "\"budget\": null}` logs every call.";
+    known =
+        " In stretches of calls that took " + percent(t.unlogged, 1) +
+        " of their time, no call was logged, and no logged one stands for them: a longer run logs more, and the policy "
+        "`{\"version\": 1, \"budget\": null}` logs every call.";
   else if (t.part_only())
     known = " Arrivals are known for " + percent(t.seen, std::max(1.0, t.calls)) + " of the calls only.";
   const std::string ranks =
@@ -455,8 +462,9 @@ void judge_figures(const Profile& profile, std::vector<std::string>& out) {
                        : ranks + " spent " + altogether + " of their time in collectives. ") +
                   "How long ranks waited for late ranks is not known." + known);
   } else {
-    out.push_back(ranks + " spent " + (t.part_only() || cut_short(profile) ? "at least " : "") +
-                  percent(t.waited, t.time) + (error == "0.0%" ? "" : " (+- " + error + ")") +
+    const bool bound = t.part_only() || cut_short(profile);
+    out.push_back(ranks + " spent " + (bound ? "at least " + percent(t.bound(), t.time) : percent(t.waited, t.time)) +
+                  (bound || error == "0.0%" ? "" : " (+- " + error + ")") +
                   " of their time waiting for late ranks in collectives" +
                   (altogether.empty() ? "."
                                       : ", and " + std::string(t.unlogged >= kNoticed ? "at least " : "") + altogether +

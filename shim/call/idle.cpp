@@ -58,8 +58,10 @@ void report(IdleSite& site) {
     sized += site.calls;
     sum += static_cast<double>(site.usual) * site.calls;
   }
-  site.local->add_rested(site.calls + site.others, sized, least, most, sum, job_rules().samples_epochs);
-  site.calls = site.others = site.sized = 0;
+  const std::uint32_t calls = site.calls + site.others;
+  const bool owns_all = !core::is_rooted(site.op) && site.state && site.state->tally(-1) == profiles::Tally::owned;
+  site.local->add_rested(calls, owns_all ? calls : site.owned, sized, least, most, sum, job_rules().samples_epochs);
+  site.calls = site.owned = site.others = site.sized = 0;
   site.bytes_min = INT64_MAX;
   site.bytes_max = INT64_MIN;
   site.bytes_sum = 0;

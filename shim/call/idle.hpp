@@ -28,10 +28,11 @@ struct alignas(64) IdleSite {
   std::uint16_t type_size = 0;
   core::Collective op = core::Collective::barrier;
   bool only_root = false;  ///< only calls with `root` take the short path
-  // The second line, which calls with other sizes touch.
+  // The second line, which calls with other sizes touch, and roots.
   profiles::LocalSite* local = nullptr;
   std::int32_t root = -1;
   std::uint32_t others = 0, sized = 0;  ///< calls whose bytes are not `usual`; those with known bytes
+  std::uint32_t owned = 0;              ///< calls with a root whose root is this rank
   core::Bytes bytes_min = INT64_MAX, bytes_max = INT64_MIN, bytes_sum = 0;
 };
 
@@ -144,6 +145,7 @@ template <typename Fill>
   live_enter(calls.first + static_cast<std::uint64_t>(calls.granted - calls.left), site.id, look.bytes, look.root, op,
              0);
   --calls.left;
+  if (look.root == site.state->rank) ++site.owned;
   if (look.bytes == site.usual) [[likely]] {
     ++site.calls;
     return true;

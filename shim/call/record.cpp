@@ -126,23 +126,23 @@ void record_exit(ObservedCall& call, Nanoseconds exit) {
     if (rests) sampler.discard_interval();
     else if (mpi_time.watched)
       sampler.begin_interval_at_exit(local->before, call.arrival, exit, 1U << state.choice.level);
-    lock->queue.add(local, -1, call.bytes(), false, state.share);
+    lock->queue.add(local, -1, call.bytes(), false, state.tally(call.signature.root));
     return;
   }
   if (mpi_time.watched) sampler.begin_interval_at_exit(local->before, call.arrival, exit, 1);
-  lock->queue.add(local, spent, call.bytes(), rests && call.algorithm == 0, state.share);
+  lock->queue.add(local, spent, call.bytes(), rests && call.algorithm == 0, state.tally(call.signature.root));
 }
 
 void weigh_epoch(CommState& state, Nanoseconds end) {
   EpochChoice& choice = state.choice;
   choice.length = std::max<Nanoseconds>(end - choice.began - (spent.in_run() - choice.spent), 1);
-  if (choice.level == 0) return;
   const JobLock lock;
-  const Nanoseconds left = choice.classes.left();
+  const Nanoseconds slice = end - std::exchange(lock->epochs_until, end), left = choice.classes.left();
+  if (choice.level == 0) return;
   const bool logged = !state.member.rests();
   core::EpochClasses::Weight weight;
   if (logged) weight = choice.classes.take(choice.length, choice.level);
-  else choice.classes.leave_out(choice.length);
+  else choice.classes.leave_out(choice.length, std::min(slice, choice.length));
   lock->mine.process.unlogged += choice.classes.left() - left;
   if (!logged) return;
   double all = 0;
@@ -183,7 +183,7 @@ void defer_call(ObservedCall& call, MPI_Request request) noexcept try {
   pending.n = call.n;
   pending.record = record_of(call);
   pending.comm_size = call.state->size;
-  pending.share = call.state->share;
+  pending.share = call.state->tally(call.signature.root);
   pending.rested = call.state->member.rests() && call.counts();
   pending.persistent = call.signature.kind == core::CallKind::persistent;
   note_pending(pending);

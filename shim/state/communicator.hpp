@@ -2,6 +2,7 @@
 // A communicator of the program on one rank. This file holds data. shim/call and shim/exchange act on it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -91,6 +92,10 @@ struct CommState {
   profiles::CallSample* sample = nullptr;  ///< of its calls; nullptr: none
   CommState *next = nullptr, *previous = nullptr;
 
+  /// How this rank counts a call with that root; -1: of an operation without one.
+  profiles::Tally tally(std::int32_t root) const {
+    return share == profiles::Tally::part && std::max(root, 0) == rank ? profiles::Tally::owned : share;
+  }
   bool identified() const { return context >= 0; }
   bool usable() const { return context >= 0 && context < kContexts; }
   CallLog& log(const JobLock&) { return log_; }

@@ -33,6 +33,7 @@ struct Shared {
   profiles::Contribution mine;  ///< contribution to the profile: local sites, patterns led here, retained logs
   std::vector<std::string> past_decisions;  ///< of freed communicators
   std::size_t retained_records = 0, retained_missed = 0;
+  Nanoseconds epochs_until = 0;  ///< the last end of an epoch of any communicator
   /// Of communicators led here: calls without the records of all ranks, and calls that differ between ranks.
   std::uint64_t missing_calls = 0, different_calls = 0;
   std::vector<profiles::LiveLog> live;  ///< work space of write_snapshot()

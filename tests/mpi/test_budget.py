@@ -88,7 +88,7 @@ def test_time_without_logged_calls_is_said():
     unlogged = [r["unlogged_ns"] for r in p["processes"]]
     assert all(0.02 * r["wall_ns"] < r["unlogged_ns"] <= r["wall_ns"] for r in p["processes"]), unlogged
     said = " ".join(run(a.cli, "report", folder / "unlogged.json").stdout.split())
-    assert "none was logged, and no logged stretch is like them" in said, said
+    assert "no call was logged, and no logged one stands for them" in said, said
     assert "Ranks spent at least" in said or "How long ranks waited for late ranks is not known" in said, said
 
 

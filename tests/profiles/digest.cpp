@@ -469,7 +469,7 @@ TEST_CASE("digest: epochs that some rank does not log are left out, and the othe
       stood_for += of.epochs;
       time_stood_for += of.time * static_cast<double>(lengths[e]);
       const int level = std::ranges::max(levels, {}, [e](const auto& of_rank) { return of_rank[e]; })[e];
-      REQUIRE((level == 0 ? of.epochs == 1 && of.time == 1 : of.epochs <= (4U << level)));
+      REQUIRE((level == 0 ? of.epochs == 1 && of.time == 1 : of.epochs <= (5U << level) / 4));
       if (lengths[e] >= 20'000) of_long += of.epochs;
       for (std::size_t n = program.ends[e]; n < program.ends[e + 1]; ++n)
         wanted.add(program.calls[n], 0, of.epochs, of.time);
@@ -514,10 +514,10 @@ TEST_CASE("digest: the estimates of a sample of epochs are right, and their stat
         const bool logged = core::EpochSample::has_epoch(e + static_cast<std::uint64_t>(round) * kEpochs, kLevel);
         StandsFor of;
         if (!logged) {
-          classes.leave_out(length);
+          classes.leave_out(length, length);
         } else {
           const auto weight = classes.take(length, kLevel);
-          of = {weight.epochs, weight.time, 1, weight.number, weight.of_class, static_cast<double>(length)};
+          of = {weight.epochs, weight.time, 1, e};
         }
         const std::uint64_t calls = is_long ? 1 : random.below(4);
         for (std::uint64_t n = 0; n < calls; ++n) {
@@ -540,11 +540,11 @@ TEST_CASE("digest: the estimates of a sample of epochs are right, and their stat
       stated += spread.error() * spread.error();
     }
     INFO(kind << ": error " << std::sqrt(squared / kRounds) << ", stated " << std::sqrt(stated / kRounds));
-    CHECK(estimated == Approx(represented).epsilon(0.02));
-    CHECK((left >= unlogged && left < 1.1 * unlogged));
-    // The first epoch of a class has no other to compare with, and slow drifts are no errors: rather too high.
-    CHECK(std::sqrt(stated / squared) > 0.75);
-    CHECK(std::sqrt(stated / squared) < 3);
+    // What a long distance of logged epochs leaves over is in no estimate yet.
+    CHECK((estimated < 1.02 * represented && estimated > 0.9 * represented));
+    CHECK((left >= unlogged && left < 4 * unlogged));
+    // Rather too large, where epochs of a class are alike.
+    CHECK(stated > 0.75 * squared);
   }
 }
 
