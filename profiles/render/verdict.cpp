@@ -459,7 +459,7 @@ void judge_figures(const Profile& profile, std::vector<std::string>& out) {
     // What was not logged counts as time outside collectives.
     out.push_back((altogether.empty() || t.unlogged >= kNoticed
                        ? ""
-                       : ranks + " spent " + altogether + " of their time in collectives. ") +
+                       : ranks + " spent at least " + altogether + " of their time in collectives. ") +
                   "How long ranks waited for late ranks is not known." + known);
   } else {
     const bool bound = t.part_only() || cut_short(profile);
@@ -467,7 +467,7 @@ void judge_figures(const Profile& profile, std::vector<std::string>& out) {
                   (bound || error == "0.0%" ? "" : " (+- " + error + ")") +
                   " of their time waiting for late ranks in collectives" +
                   (altogether.empty() ? "."
-                                      : ", and " + std::string(t.unlogged >= kNoticed ? "at least " : "") + altogether +
+                                      : ", and " + std::string(t.part_only() ? "at least " : "") + altogether +
                                             " in collectives altogether."));
   }
   if (const auto& first = profile.job.first_call; first.waited > kLittle * t.time)

@@ -66,9 +66,9 @@ void choose_epoch(CommState& state, Nanoseconds at) {
   choice.began = at;
   choice.spent = spent.in_run();
   if (!state.member.rests()) count_logged_epoch();
-  else if (state.rank == 0) note_left_out(state, choice.length);
+  else if (state.rank == 0 && choice.pace > 0) note_left_out(state, choice.length);
   // Earlier epochs are shorter.
-  const bool steady = sequence.next_number() > core::Sequence::kSteadyEpoch;
+  const bool steady = sequence.next_number() > core::Sequence::kSteadyEpoch && choice.pace > 0;
   const Nanoseconds price = agree_on_price(state, price_of_log());
   choice.level = steady ? core::EpochSample::level_for(price, choice.pace) : 0;
   const bool rested = state.member.rests();
@@ -176,6 +176,13 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   if (entry && entry->remembered) ++earlier_run().calls;
 }
 
+/// A communicator without a tree has nobody to send its log to. Within a budget, the calls after a full log are only
+/// counted.
+[[gnu::noinline]] void keep_log_short(CommState& state, bool talks) {
+  const bool rests = talks && job_rules().samples_epochs && state.size > 1 && !state.foreign;
+  if ((rests || !talks) && !state.member.rests() && set_full_log_aside(state) && rests) state.member.begin_alone(false);
+}
+
 /// A part of a call that is logged has begun at that time. `had`: what was spent then. Other work in it was counted.
 [[gnu::noinline]] void time_of_log(Nanoseconds begin, Nanoseconds had) {
   if (spent.all() == had)
@@ -249,8 +256,8 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
     if (call.decides && job_world().together) set_decision(call);
     if (state.dispatch.watched && !(call.decision.algorithm && call.decision.algorithm->background))
       skip_engine(state, call.n);
-    if (!talks) [[unlikely]]
-      set_full_log_aside(state);
+    if (!state.tree.branch) [[unlikely]]
+      keep_log_short(state, talks);
     log_call(call);
     if (state.member.rests()) [[unlikely]] {
       call.from = reinterpret_cast<std::uintptr_t>(return_address);

@@ -98,8 +98,8 @@ void apply_announcement(CommState& state, std::uint64_t n, bool waits);
 /// inside a collective for a kind of call that was seen before. Call it right after a collective.
 void receive_early_announcement(CommState& state);
 
-/// Without an exchange: keeps a full log for the end and starts a new one.
-void set_full_log_aside(CommState& state);
+/// Without a tree: keeps a full log for the end and starts a new one. Returns whether it was full.
+bool set_full_log_aside(CommState& state);
 
 /// At the end of a communicator that has no tree: keeps its log until the end of the job.
 void retain_log(const CommState& state);

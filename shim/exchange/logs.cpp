@@ -103,14 +103,15 @@ void look_for_messages(CommState& state, std::uint64_t n) {
   state.tree.look_at = expects_mail(state) ? n + state.tree.look_distance : UINT64_MAX;
 }
 
-void set_full_log_aside(CommState& state) {
-  if (state.log(JobLock()).records.size() < core::Sequence::kRootedEpoch) return;
+bool set_full_log_aside(CommState& state) {
+  if (state.log(JobLock()).records.size() < core::Sequence::kRootedEpoch) return false;
   retain_log(state);
   const JobLock lock;
   CallLog& log = state.log(lock);
   log.missed = 0;
   log.first = state.member.sequence().next_number() - 1;
   log.records.clear();
+  return true;
 }
 
 namespace {
