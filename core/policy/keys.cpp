@@ -146,8 +146,8 @@ constexpr KeyRow kPolicyKeys[] = {
      "In mode `observe`: the share of the run that latecomer may take from each rank, beyond the bare count of calls. "
      "Where logging every call would exceed it, some epochs of each communicator are logged and stand for the others. "
      "Some of the calls that wait for messages are timed and stand for the others. "
-     "Numbers of calls and bytes stay exact. Times and waits are estimates, with their sampling errors, and the verdict says for which time no call was logged. `null`: every call "
-     "is logged."},
+     "Numbers of calls and bytes stay exact. Times and waits are estimates, with their sampling errors, and the verdict "
+     "says for which time no call was logged. `null`: every call is logged."},
     {"rest", KeyType::boolean, "", 0, 0, "true", store_value<&Policy::rest>,
      "With `auto`, or with rules that need a plan: observes few calls (32 of 4,096) while arrivals are balanced and "
      "no collective is replaced. The other calls are counted with their bytes, without times and patterns."},

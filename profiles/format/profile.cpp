@@ -640,8 +640,10 @@ class ProfileWriter {
     return {{"first_end_s", all_.reach->first_end}, {"last_end_s", all_.reach->last_end}, {"rank_time_s", sum}};
   }
 
-  /// The time at which the last rank entered MPI_Finalize. Empty: some rank did not, or clocks were never compared.
+  /// The time at which the last rank entered MPI_Finalize. Empty: some rank did not, or is not here, or clocks were
+  /// never compared.
   std::optional<Nanoseconds> last_to_end() const {
+    if (all_.members.size() < static_cast<std::size_t>(all_.sum.job.ranks)) return {};
     std::optional<Nanoseconds> last;
     for (const Member& p : all_.members) {
       if (p.process.ended == 0 || p.clock_uncertainty < 0) return {};

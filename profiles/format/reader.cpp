@@ -289,10 +289,12 @@ std::vector<analysis::ProcessFigures> processes_of(const Json& profile) {
     one.core_list = p.value("core_list", "");
     one.courteous = p.value("waiting", "") == "courteous";
     for (const analysis::TimeColumn& c : analysis::kTimeColumns) one.times.*c.value = number_in(p, c.key);
-    one.times.init = number_in(p, "init_ns");
-    one.times.end = number_in(p, "end_ns");
-    one.times.ends = one.times.init + one.times.end;
-    one.wall += one.times.ends;
+    if (one.wall > 0) {  // else the parts between the ends are not known
+      one.times.init = number_in(p, "init_ns");
+      one.times.end = number_in(p, "end_ns");
+      one.times.ends = one.times.init + one.times.end;
+      one.wall += one.times.ends;
+    }
     one.covered = number_in(p, "covered_ns");
     if (one.covered > 0) one.covered += one.times.init;
     one.messages_error = number_in(p, "messages_error_ns");
@@ -327,9 +329,8 @@ analysis::ProfileJob::Cost cost_of(const Json& profile, const Json& cost) {
   const Json& processes = profile["processes"];
   double unlogged = 0;
   for (const Json& process : processes) {
-    const double wall = number_in(process, "wall_ns");
-    time += wall;
-    unlogged += std::min(wall, number_in(process, "unlogged_ns"));  // stretches of two communicators may overlap
+    time += number_in(process, "wall_ns");
+    unlogged += number_in(process, "unlogged_ns");
   }
   out.unlogged = Share::of(unlogged, time);
   out.start = start / std::max(1.0, static_cast<double>(processes.size()));

@@ -374,15 +374,16 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   const SiteIntervals intervals(all_callers ? site : worst, all_callers ? site.baseline : baseline);
   const RankRow* shown = all_callers ? of_site : row;
   std::string text = one ? why(profile, all_callers ? site : worst, intervals, *shown) : "";
+  const double known = t.part_only() ? t.bound() / t.waited : 1;  // a bound of the gain, as of the waits
   text += std::string(text.empty() ? "With" : "; with") + " equal work on all ranks, " +
           (cut_short(profile) ? "that part of the run would have taken" : "the run would take") +
-          (t.part_only() ? " at least " : " about ") + percent(equal, 1) + " less time";
+          (t.part_only() ? " at least " : " about ") + percent(known * equal, 1) + " less time";
   // Work can only move to other ranks. Sleep and foreign processes can go away, and the rest of the lateness stays.
   const auto compared = one ? intervals.compare(*shown) : std::nullopt;
   const auto cause = compared ? compared->largest() : analysis::computing;
   if (gone > 0 && compared && compared->late_ns > 0.5 * shown->offset &&
       (cause == analysis::no_core || cause == analysis::blocked))
-    text += ", and " + percent(gone * std::clamp(compared->excess(cause) / compared->late_ns, 0.0, 1.0), 1) +
+    text += ", and " + percent(known * gone * std::clamp(compared->excess(cause) / compared->late_ns, 0.0, 1.0), 1) +
             " less if that cause alone went away";
   out.push_back(text + ".");
 }

@@ -179,7 +179,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
 /// A communicator without a tree has nobody to send its log to. Within a budget, the calls after a full log are only
 /// counted.
 [[gnu::noinline]] void keep_log_short(CommState& state, bool talks) {
-  const bool rests = talks && job_rules().samples_epochs && state.size > 1 && !state.foreign;
+  const bool rests = talks && job_rules().samples_epochs;
   if ((rests || !talks) && !state.member.rests() && set_full_log_aside(state) && rests) state.member.begin_alone(false);
 }
 

@@ -62,8 +62,7 @@ struct Branch final : profiles::DigestNode::Host {
 /// Makes this rank's node of an identified communicator.
 void make_branch(CommState& state);
 
-/// Gives the log of an epoch to the node. `first`: number of its first call; `next`: of the next epoch's. `end`: time
-/// of the call that ends it.
+/// Gives the log of an epoch to the node. `first`: number of its first call; `next`: of the next epoch's.
 void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next);
 
 /// The price of a logged epoch on the rank where it is highest, as far as this rank has heard of it. `own`: on this
