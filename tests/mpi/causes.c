@@ -24,31 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static double seconds(clockid_t clock) {
-  struct timespec t;
-  clock_gettime(clock, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Steps of arithmetic. A loop around a clock would be time in the kernel. */
-static void step(long steps) {
-  volatile double x = 1;
-  for (long i = 0; i < steps; ++i) x = x * 0.999 + 0.001;
-}
-
-static long steps_per_ms;
-static void compute(double ms) { step((long)(ms * (double)steps_per_ms)); }
-static void calibrate(void) {
-  const long steps = 1000000;
-  const double begin = seconds(CLOCK_THREAD_CPUTIME_ID);
-  step(steps);
-  steps_per_ms = (long)((double)steps / (1e3 * (seconds(CLOCK_THREAD_CPUTIME_ID) - begin))) + 1;
-}
-
-static void nap(double ms) {
-  const struct timespec t = {0, (long)(1e6 * ms)};
-  nanosleep(&t, NULL);
-}
+#include "work.h"
 
 static double kernel_ms(void) {
   struct rusage usage;
@@ -210,8 +186,8 @@ int main(int argc, char** argv) {
   /* The same work on all ranks: their own calibrations differ by some per cent. By messages, since the first
      collective is a subject of the tests, and PMPI calls of a program count on Open MPI. */
   for (int other = 1; rank == 0 && other < size; ++other)
-    MPI_Send(&steps_per_ms, 1, MPI_LONG, other, 0, MPI_COMM_WORLD);
-  if (rank > 0) MPI_Recv(&steps_per_ms, 1, MPI_LONG, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(&steps_per_ms, 1, MPI_DOUBLE, other, 0, MPI_COMM_WORLD);
+  if (rank > 0) MPI_Recv(&steps_per_ms, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   if (is_late && strcmp(cause, "threads") == 0)
     for (int i = 0; i <= size; ++i) {
       pthread_t thread;

@@ -7,13 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-static void nap(int ms) {
-  const struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
-  nanosleep(&t, NULL);
-}
+#include "../bench/nap.h"
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;

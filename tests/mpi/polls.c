@@ -19,35 +19,13 @@
 #include <string.h>
 #include <time.h>
 
-static double seconds(clockid_t clock) {
-  struct timespec t;
-  clock_gettime(clock, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void step(double steps) {
-  volatile double x = 1;
-  for (long i = 0; i < (long)steps; ++i) x = x * 0.999 + 0.001;
-}
-static double steps_per_us;
-static void calibrate(void) {
-  for (int i = 0; i < 5; ++i) { /* the fastest: another process may run meanwhile */
-    const double begin = seconds(CLOCK_THREAD_CPUTIME_ID);
-    step(200000);
-    const double found = 200000 / (1e6 * (seconds(CLOCK_THREAD_CPUTIME_ID) - begin));
-    if (found > steps_per_us) steps_per_us = found;
-  }
-}
-static void nap(double us) {
-  const struct timespec t = {0, (long)(1e3 * us)};
-  nanosleep(&t, NULL);
-}
+#include "work.h"
 
 static const char* between;
 static double us, shortest_poll = 1e9; /* microseconds */
 static void pause_between(void) {
-  if (strcmp(between, "sleep") == 0) nap(us);
-  if (strcmp(between, "work") == 0) step((us + shortest_poll) * steps_per_us);
+  if (strcmp(between, "sleep") == 0) nap(us / 1e3);
+  if (strcmp(between, "work") == 0) compute((us + shortest_poll) / 1e3);
   if (strcmp(between, "yield") == 0) sched_yield();
 }
 
@@ -108,12 +86,12 @@ static void answer(const char* function) {
 static int master(int rank, int size, int iterations, double ms) {
   for (int i = 0; i < iterations; ++i) {
     if (rank == 0) {
-      step(1e3 * ms * steps_per_us);
+      compute(ms);
       for (int to = 1; to < size; ++to) MPI_Send(&i, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
     } else {
       for (int found = 0; !found;) MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
       MPI_Recv(&message, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      step(1e2 * ms * steps_per_us);
+      compute(0.1 * ms);
     }
   }
   MPI_Finalize();
@@ -172,7 +150,7 @@ int main(int argc, char** argv) {
       receive(function, &matched);
     }
     if (rank == 1) {
-      nap(1e3 * ms);
+      nap(ms);
       answer(function);
     }
     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
