@@ -54,7 +54,9 @@ for name in ("abort", "crash", "killed", "all_killed", "no_finalize", "late_kill
     # Where ranks leave at different times, the launcher may kill rank 0, which has the patterns, before its last snapshot.
     cut = any("did not finish" in w for w in profile["warnings"])
     if not (cut and name == "no_finalize"):
-        check(site["patterns"] >= WRITTEN and max(site["ranks"], key=lambda r: r["last_count"])["rank"] == 1, f"{name}: who came last")
+        # How often a rank came last stands in its own snapshots. For whom the ranks waited also stands in those of rank 0,
+        # so it is known if the launcher killed the late rank before its last snapshot.
+        check(site["patterns"] >= WRITTEN and max(site["ranks"], key=lambda r: r["awaited_ns"])["rank"] == 1, f"{name}: who came last")
     check(cut or name in ("no_finalize", "exit_in_thread", "exit_in_operator"), f"{name}: it says that the job was cut short: {profile['warnings']}")
 
 # `top` reads the snapshots, and `report` the profile that `recover` made of them: both show the same ranks.
