@@ -11,7 +11,7 @@ import tempfile
 
 cli, generate = sys.argv[1:3]
 failures = 0
-PARTS = {"computing_ns": "computes", "kernel_ns": "kernel", "runnable_ns": "no core", "blocked_ns": "blocked", "messages_ns": "messages", "io_ns": "files", "collectives_ns": "in coll.", "ends_ns": "ends"}
+PARTS = {"computing_ns": "computes", "kernel_ns": "kernel", "runnable_ns": "no core", "blocked_ns": "blocked", "messages_ns": "messages", "io_ns": "files", "other_mpi_ns": "other MPI", "collectives_ns": "in coll.", "ends_ns": "ends"}
 MS = 1e6
 
 
@@ -122,7 +122,7 @@ with tempfile.TemporaryDirectory() as name:
         # The text, with every row, by the titles of its columns.
         text = run("report", "--all", "--top", ranks, path)
         table = text.split("\nranks, those", 1)[1].split("\n\n")[0].splitlines()
-        titles = re.findall(r"no core|in coll\.|\S+", table[1])
+        titles = re.findall(r"no core|other MPI|in coll\.|\S+", table[1])
         printed = {}
         for line in table[2:]:
             cells = [c.strip() for c in re.split(r"  +|(?<=%) (?=\d)", line.strip())]
@@ -147,7 +147,7 @@ with tempfile.TemporaryDirectory() as name:
         close = lambda a, b: abs(a - b) <= 6e-4 * abs(b) + 1e-9
         wrong = [r for r, e in expected.items() if not close(shown[r][5], e["awaited"]) or not close(shown[r][7], e["late"]) or shown[r][6] != e["last"] or (shown[r][8][0][0] if shown[r][8] else None) != e["cause"]]
         check(shown.keys() == expected.keys() and not wrong, f"{ranks} ranks: the page has the same figures: {[(shown[r], expected[r]) for r in wrong[:1]]}")
-        check([c[0] for c in data["tables"]["columns"]] == list(PARTS.values()) == titles[2:10], f"{ranks} ranks: text and page share the titles: {titles}")
+        check([c[0] for c in data["tables"]["columns"]] == list(PARTS.values()) == titles[2:11], f"{ranks} ranks: text and page share the titles: {titles}")
         check(all(close(h[4], hosts[h[0]]["awaited_ns"]) for h in data["tables"]["hosts"]) and len(data["tables"]["hosts"]) == 4, f"{ranks} ranks: the page's hosts")
         check({k: round(v, 3) for k, v in data["tables"]["efficiency"].items()} == {k: round(v, 3) for k, v in answer["efficiency"].items()}, f"{ranks} ranks: the page's efficiencies are those of --json")
         site = answer["sites"][0]

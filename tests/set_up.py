@@ -15,11 +15,11 @@ SECOND = 1e9
 failures = 0
 
 
-def process(rank, host, cores, host_cores, waiting="spin", computing=0.5, runnable=0.0, blocked=0.0, messages=0.0, wall=1.0, waits_for=None):
+def process(rank, host, cores, host_cores, waiting="spin", computing=0.5, runnable=0.0, blocked=0.0, messages=0.0, other_mpi=0.0, wall=1.0, waits_for=None):
     """`cores`: a list as in the profile."""
     count = sum(int(part.split("-")[-1]) - int(part.split("-")[0]) + 1 for part in cores.split(","))
     times = {"wall_ns": wall, "computing_ns": computing, "runnable_ns": runnable, "blocked_ns": blocked, "kernel_ns": 0, "messages_ns": messages, "io_ns": 0,
-             "collectives_ns": wall - computing - runnable - blocked - messages}
+             "other_mpi_ns": other_mpi, "collectives_ns": wall - computing - runnable - blocked - messages - other_mpi}
     return {"rank": rank, "host": host, "cores": count, "host_cores": host_cores, "core_list": cores, "waiting": waiting, "faults": 0, "preempted": 0,
             **({} if waits_for is None else {"waits_for": [{"rank": waits_for, "wait_ns": 0.9 * SECOND * messages}]}),
             **{key: SECOND * value for key, value in times.items()}}
@@ -120,11 +120,12 @@ def verdict(found, wanted, unwanted=()):
 bound = [process(r, "h", str(r), 4) for r in range(4)]
 verdict(sentences(bound, part="verdict"), ["The waits for late ranks in collectives are too short to look for their cause."], ["cannot say", "other MPI calls"])
 pipeline = [process(r, "h", str(r), 4, computing=0.2, messages=0.7 if r == 2 else 0.1) for r in range(4)]
-verdict(sentences(pipeline, part="verdict"), ["They spent 25% of their time in other MPI calls that wait, such as receives; rank 2 spent most, 70% of its own."])
+verdict(sentences(pipeline, part="verdict"), ["They spent 25% of their time in calls that wait for messages, such as receives; rank 2 spent most, 70% of its own."])
 pipeline[2]["messages_error_ns"] = int(0.08 * SECOND)
-verdict(sentences(pipeline, part="verdict"), ["They spent 25% (+- 2.0%) of their time in other MPI calls that wait, such as receives; rank 2 spent most, 70% of its own."])
+verdict(sentences(pipeline, part="verdict"), ["They spent 25% (+- 2.0%) of their time in calls that wait for messages, such as receives; rank 2 spent most, 70% of its own."])
 pipeline[2]["messages_error_ns"] = int(0.4 * SECOND)
-verdict(sentences(pipeline, part="verdict"), [], ["other MPI calls that wait"])
+verdict(sentences(pipeline, part="verdict"), [], ["calls that wait for messages"])
+verdict(sentences([process(r, "h", str(r), 4, other_mpi=0.1 * r) for r in range(4)], part="verdict"), ["They spent 15% of their time in other MPI calls, such as those that make communicators."], ["wait for messages"])
 chain = [process(r, "h", str(r), 4, computing=(0.25, 0.9, 0.3, 0.25)[r], messages=(0.6, 0, 0.65, 0.7)[r], waits_for=(1, None, 1, 2)[r]) for r in range(4)]
 verdict(sentences(chain, part="verdict"), ["rank 3 spent most, 70% of its own, mostly in messages with rank 2, which waits mostly for rank 1, which computes 3.4 times as long as the others."])
 chain[1] = process(1, "h", "1", 4, computing=0.3)
@@ -164,6 +165,7 @@ late = lambda bound=bound, samples=10, **parts: sentences(bound, part="verdict",
 verdict(late(blocked_ns=2e7), ["is asleep or stopped", "with equal work on all ranks, the run would take about 15% less time, and 20% less if that cause alone went away."])
 # Three quarters of the lateness are sleep, and the rest is work: only the sleep can go away.
 verdict(late(blocked_ns=1.5e7, computing_ns=5e6), ["is asleep or stopped (75% of its lateness); with equal work on all ranks, the run would take about 15% less time, and 15% less if that cause alone went away."])
+verdict(late(other_mpi_ns=2e7), ["Rank 3 spends its time in other MPI calls, such as those that make communicators (100% of its lateness)"], ["wait for messages"])
 verdict(late(computing_ns=2e7, base=1e7), ["computes 3 times as long", "with equal work on all ranks, the run would take about 15% less time."], ["went away"])
 verdict(late(computing_ns=3e5, base=1e7), ["computes slightly longer than the others"], ["1.0 times"])
 # Two samples of ten calls say nothing. Rank 3 computes 0.2 s longer than the others in a second, which is as long as they wait for it.
@@ -177,7 +179,7 @@ little = lambda awaited: sentences(bound, part="verdict", waited_ns=0.06e9, rank
 verdict(little(0.06e9), ["Why rank 3 is late is not known: too few intervals before these calls were sampled, and a longer run samples more; with equal work"])
 verdict(little(0.037e9), ["With equal work on all ranks"], ["not known", "too few"])
 # All wait as long as the others for messages, so none is named.
-verdict(sentences([process(r, "h", str(r), 4, computing=0.3, messages=0.2 + 0.01 * (r == 2)) for r in range(4)], part="verdict"), ["They spent 20% of their time in other MPI calls that wait, such as receives."], ["spent most"])
+verdict(sentences([process(r, "h", str(r), 4, computing=0.3, messages=0.2 + 0.01 * (r == 2)) for r in range(4)], part="verdict"), ["They spent 20% of their time in calls that wait for messages, such as receives."], ["spent most"])
 # One rank of 24 computes and all others wait, nearly as long as the mean.
 verdict(sentences([process(r, "h", str(r), 24, computing=0.9 if r == 5 else 0.2, messages=0 if r == 5 else 0.7) for r in range(24)], part="verdict"), ["spent most, 70% of its own"])
 # A caller without samples has the cause of its site.

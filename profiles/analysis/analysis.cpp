@@ -83,7 +83,8 @@ Efficiency Analysis::efficiency_of(const std::vector<ProcessFigures>& processes,
     wall += p.known() - p.times.ends;
     ++ranks;
     transfers += transfers_ / static_cast<double>(processes.size()) + (sum ? sum->transfers : 0) +
-                 p.times.messages * (sum && sum->messages > 0 ? 1 - sum->explained / sum->messages : 1);
+                 p.times.messages * (sum && sum->messages > 0 ? 1 - sum->explained / sum->messages : 1) +
+                 p.times.other_mpi;
   }
   if (ranks == 0 || longest <= 0) return {};
   Efficiency out;

@@ -16,7 +16,7 @@ namespace latecomer::profiles::analysis {
 /// The run of a process, in parts: from its MPI_Init to the moment at which the last process of the job enters
 /// MPI_Finalize. Nanoseconds.
 struct ProcessTimes {
-  double computing = 0, kernel = 0, runnable = 0, blocked = 0, messages = 0, io = 0, collectives = 0;
+  double computing = 0, kernel = 0, runnable = 0, blocked = 0, messages = 0, io = 0, other_mpi = 0, collectives = 0;
   double init = 0, end = 0, ends = 0;  ///< in MPI_Init; in MPI_Finalize until the last process has come there; both
   void add(const ProcessTimes& o);
   /// The time outside MPI.
@@ -33,12 +33,14 @@ inline constexpr TimeColumn kTimeColumns[] = {
     {"kernel_ns", "kernel", "System calls and page faults", &ProcessTimes::kernel},
     {"runnable_ns", "no core", "Ready to run, but without a core", &ProcessTimes::runnable},
     {"blocked_ns", "blocked", "Asleep or stopped", &ProcessTimes::blocked},
-    {"messages_ns", "messages", "In other MPI calls that wait for ranks", &ProcessTimes::messages},
+    {"messages_ns", "messages", "In MPI calls that wait for messages, and in one-sided calls", &ProcessTimes::messages},
     {"io_ns", "files", "In MPI's calls for files", &ProcessTimes::io},
+    {"other_mpi_ns", "other MPI", "In other MPI calls that may wait, such as those that make communicators",
+     &ProcessTimes::other_mpi},
     {"collectives_ns", "in coll.", "Inside blocking collectives", &ProcessTimes::collectives},
     {"ends_ns", "ends", "In MPI_Init, and in MPI_Finalize until the last rank has come there", &ProcessTimes::ends}};
 /// The first ones may make a rank late at a collective.
-inline constexpr std::size_t kPartsBetween = 7;
+inline constexpr std::size_t kPartsBetween = 8;
 
 /// The data of one process of the job.
 struct ProcessFigures {

@@ -15,7 +15,8 @@ namespace latecomer::profiles::analysis {
 struct IntervalFigures {
   double samples = 0;    ///< 0: the profile has none
   double stand_for = 0;  ///< intervals that the samples stand for
-  double wall = 0, collectives = 0, messages = 0, io = 0, computing = 0, kernel = 0, runnable = 0, blocked = 0;
+  double wall = 0, collectives = 0, messages = 0, io = 0, other_mpi = 0, computing = 0, kernel = 0, runnable = 0,
+         blocked = 0;
   double faults = 0, preempted = 0, page_faults = 0, threads = 0;
   /// A rank whose messages the row's rank waited for, and the mean wait in nanoseconds.
   struct Peer {
@@ -30,17 +31,12 @@ struct IntervalFigures {
 
 /// The keys of means in `before` of a profile.
 inline constexpr std::pair<std::string_view, double IntervalFigures::*> kIntervalKeys[] = {
-    {"wall_ns", &IntervalFigures::wall},
-    {"collectives_ns", &IntervalFigures::collectives},
-    {"messages_ns", &IntervalFigures::messages},
-    {"io_ns", &IntervalFigures::io},
-    {"computing_ns", &IntervalFigures::computing},
-    {"kernel_ns", &IntervalFigures::kernel},
-    {"runnable_ns", &IntervalFigures::runnable},
-    {"blocked_ns", &IntervalFigures::blocked},
-    {"faults", &IntervalFigures::faults},
-    {"preempted", &IntervalFigures::preempted},
-    {"page_faults_ns", &IntervalFigures::page_faults},
+    {"wall_ns", &IntervalFigures::wall},           {"collectives_ns", &IntervalFigures::collectives},
+    {"messages_ns", &IntervalFigures::messages},   {"io_ns", &IntervalFigures::io},
+    {"other_mpi_ns", &IntervalFigures::other_mpi}, {"computing_ns", &IntervalFigures::computing},
+    {"kernel_ns", &IntervalFigures::kernel},       {"runnable_ns", &IntervalFigures::runnable},
+    {"blocked_ns", &IntervalFigures::blocked},     {"faults", &IntervalFigures::faults},
+    {"preempted", &IntervalFigures::preempted},    {"page_faults_ns", &IntervalFigures::page_faults},
     {"threads_ns", &IntervalFigures::threads}};
 
 /// One rank at a site, or the consecutive ranks that share a row of the profile.

@@ -44,6 +44,7 @@ Baseline::Sums Baseline::sums_of(const IntervalFigures& before) {
   out.parts[page_faults] = before.page_faults;
   out.parts[system_calls] = std::max(0.0, before.kernel - before.page_faults);
   out.parts[io] = before.io;
+  out.parts[other_mpi] = before.other_mpi;
   for (double& part : out.parts) part *= before.stand_for;
   return out;
 }

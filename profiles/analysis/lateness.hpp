@@ -16,7 +16,7 @@
 namespace latecomer::profiles::analysis {
 
 /// The parts of an interval that may make a rank late.
-enum Cause : std::size_t { computing, mpi_wait, no_core, blocked, page_faults, system_calls, io, kCauses };
+enum Cause : std::size_t { computing, mpi_wait, no_core, blocked, page_faults, system_calls, io, other_mpi, kCauses };
 /// Names by Cause; the last one is for time that no cause explains.
 struct CauseName {
   std::string_view key, title;
@@ -28,6 +28,7 @@ inline constexpr std::array<CauseName, kCauses + 1> kCauseNames = {{{"computing"
                                                                     {"page_faults", "page faults"},
                                                                     {"system", "system calls"},
                                                                     {"io", "files"},
+                                                                    {"other_mpi", "other MPI"},
                                                                     {"unexplained", "unexplained"}}};
 using Shares = std::array<double, kCauses>;
 

@@ -14,7 +14,7 @@ std::array<TimePart, kTimeParts> time_parts() {
     if (c.value != &ProcessTimes::collectives) out[n++] = {c.title, c.meaning};
   out[n] = kWaits;
   out[n + 1] = kAfterLast;
-  out[n + 2] = kOther;
+  out[n + 2] = kRest;
   return out;
 }
 

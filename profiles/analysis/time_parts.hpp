@@ -14,7 +14,7 @@ struct TimePart {
 inline constexpr TimePart kWaits{"waits", "Inside collectives, before the awaited rank arrives"};
 inline constexpr TimePart kAfterLast{
     "after last", "The rest of the time inside blocking collectives, after the awaited rank has arrived"};
-inline constexpr TimePart kOther{"other", "The rest of the run time, such as MPI calls that do not wait"};
+inline constexpr TimePart kRest{"rest", "The rest of the run time, of which nothing is known"};
 /// kTimeColumns but `collectives`, then the three parts above.
 inline constexpr std::size_t kTimeParts = std::size(kTimeColumns) + 2;
 

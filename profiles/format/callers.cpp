@@ -55,9 +55,9 @@ Json usage_json(const Usage& usage, double by) {
   for (const auto& [name, value] :
        {std::pair{"wall_ns", usage.wall}, std::pair{"collectives_ns", usage.collectives},
         std::pair{"messages_ns", usage.messages}, std::pair{"io_ns", usage.io},
-        std::pair{"computing_ns", usage.computing}, std::pair{"kernel_ns", usage.kernel},
-        std::pair{"runnable_ns", usage.runnable}, std::pair{"blocked_ns", usage.blocked},
-        std::pair{"faults", static_cast<Nanoseconds>(usage.faults)},
+        std::pair{"other_mpi_ns", usage.other_mpi}, std::pair{"computing_ns", usage.computing},
+        std::pair{"kernel_ns", usage.kernel}, std::pair{"runnable_ns", usage.runnable},
+        std::pair{"blocked_ns", usage.blocked}, std::pair{"faults", static_cast<Nanoseconds>(usage.faults)},
         std::pair{"preempted", static_cast<Nanoseconds>(usage.preempted)},
         std::pair{"page_faults_ns", usage.page_faults()}, std::pair{"threads_ns", usage.threads}})
     out[name] = static_cast<double>(value) / by;

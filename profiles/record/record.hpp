@@ -30,12 +30,13 @@ namespace latecomer::profiles {
 using core::Bytes;
 using core::Rank;
 
-/// The time of the thread that started MPI, in parts, for some span of time. The seven parts add up to `wall`.
+/// The time of the thread that started MPI, in parts, for some span of time. The eight parts add up to `wall`.
 struct Usage {
   Nanoseconds wall = 0;
   Nanoseconds collectives = 0;  ///< inside blocking collectives
-  Nanoseconds messages = 0;     ///< inside MPI calls that wait for other ranks and are no collectives
+  Nanoseconds messages = 0;     ///< inside MPI calls that wait for messages
   Nanoseconds io = 0;           ///< inside MPI's calls for files
+  Nanoseconds other_mpi = 0;    ///< inside other MPI calls that may wait, such as those that make communicators
   Nanoseconds computing = 0;    ///< on a processor, in the program
   Nanoseconds kernel = 0;       ///< on a processor, in the kernel: system calls and page faults
   Nanoseconds runnable = 0;     ///< ready to run, but without a core
@@ -49,8 +50,8 @@ struct Usage {
   /// `times`: the factor with which the other figures count.
   void add(const Usage& o, std::int64_t times = 1) {
     for (Nanoseconds Usage::*part :
-         {&Usage::wall, &Usage::collectives, &Usage::messages, &Usage::io, &Usage::computing, &Usage::kernel,
-          &Usage::runnable, &Usage::blocked, &Usage::threads, &Usage::faulting})
+         {&Usage::wall, &Usage::collectives, &Usage::messages, &Usage::io, &Usage::other_mpi, &Usage::computing,
+          &Usage::kernel, &Usage::runnable, &Usage::blocked, &Usage::threads, &Usage::faulting})
       this->*part = plus(this->*part, o.*part, times);
     faults += static_cast<std::uint64_t>(times) * o.faults;
     preempted += static_cast<std::uint64_t>(times) * o.preempted;

@@ -22,7 +22,7 @@ constexpr const char* kEfficiencyText =
     "  communication   longest time outside MPI over run time: serialisation x transfer\n"
     "  serialisation   longest time outside MPI over run time without transfers (estimate)\n"
     "  transfer        run time without transfers over run time (estimate). Transfers: what follows the last arrival\n"
-    "                  of a collective, and time in other MPI calls that no late rank explains\n";
+    "                  of a collective, other MPI calls, and time in messages that no late rank explains\n";
 
 /// The largest cause of a rank's lateness with its share.
 std::string main_cause(const analysis::RankFigures& rank) {

@@ -35,12 +35,14 @@ struct Words {
 };
 constexpr Words kWords[analysis::kCauses] = {
     {"computes %s times as long as the others", "computes while the others do not"},
-    {"waits %s times as long as the others in other MPI calls", "waits in other MPI calls"},
+    {"waits %s times as long as the others for messages", "waits for messages"},
     {"waits %s times as long as the others for a core", "waits for a core that others use"},
     {"is asleep or stopped %s times as long as the others", "is asleep or stopped"},
     {"spends %s times as long as the others on page faults", "spends its time on page faults"},
     {"spends %s times as long as the others in system calls", "spends its time in system calls"},
     {"spends %s times as long as the others in MPI's file calls", "spends its time in MPI's file calls"},
+    {"spends %s times as long as the others in other MPI calls, such as those that make communicators",
+     "spends its time in other MPI calls, such as those that make communicators"},
 };
 
 /// The same of the parts between MPI_Init and MPI_Finalize, in the order of kTimeColumns.
@@ -51,10 +53,12 @@ constexpr Words kPartWords[analysis::kPartsBetween] = {
     kWords[analysis::blocked],
     kWords[analysis::mpi_wait],
     kWords[analysis::io],
+    kWords[analysis::other_mpi],
     {"spends %s times as long as the others in collectives", "spends its time in collectives"},
 };
 
-/// The share of time in messages that a sentence names. Chosen: a program that exchanges halos spends a few per cent.
+/// The share of time in messages, or in other calls, that a sentence names. Chosen: a program that exchanges halos
+/// spends a few per cent.
 constexpr double kMessages = 0.05;
 /// The largest share in messages over the least from which a rank is named. Chosen: equal ranks differ by less.
 constexpr double kMore = 1.1;
@@ -75,7 +79,7 @@ constexpr double kKnown = 0.9;
 
 struct Totals {
   double time = 0, own_time = 0;  ///< of all ranks: in which their waits are known, and in which their own parts are
-  double waited = 0, collectives = 0, messages = 0, after_last = 0, large = 0, seen = 0, calls = 0;
+  double waited = 0, collectives = 0, messages = 0, other_mpi = 0, after_last = 0, large = 0, seen = 0, calls = 0;
   double messages_error = 0, waited_error = 0;  ///< standard errors
   double unlogged = 0;  ///< share of the ranks' time in calls that were not logged, and for which no logged ones stand
 
@@ -95,6 +99,7 @@ Totals totals(const Profile& profile) {
   for (const analysis::RankFigures& rank : profile.analysis.ranks()) {
     t.collectives += rank.times.collectives;
     t.messages += rank.times.messages;
+    t.other_mpi += rank.times.other_mpi;
     t.messages_error = std::hypot(t.messages_error, rank.messages_error);
     t.own_time += rank.wall;
   }
@@ -305,7 +310,7 @@ void judge_ends(const Profile& profile, const Totals& t, std::vector<std::string
     out.back() += " They spent " + percent(share, 1) + " of their time in MPI_Init.";
 }
 
-/// Adds the sentence on other MPI calls that wait.
+/// Adds the sentence on calls that wait for messages.
 void judge_messages(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
   if (t.messages < kMessages * t.own_time) return;
   const auto chain = analysis::follow_messages(profile.analysis.ranks());
@@ -314,7 +319,7 @@ void judge_messages(const Profile& profile, const Totals& t, std::vector<std::st
   const double its_own = most.times.messages / most.wall;
   const std::string error = percent(t.messages_error, t.own_time);
   std::string text = " They spent " + percent(t.messages, t.own_time) + (error == "0.0%" ? "" : " (+- " + error + ")") +
-                     " of their time in other MPI calls that wait, such as receives";
+                     " of their time in calls that wait for messages, such as receives";
   const auto share = [](const analysis::RankFigures& r) { return r.wall > 0 ? r.times.messages / r.wall : 1; };
   if (its_own - 2 * most.messages_error / most.wall >=
       kMore * share(*std::ranges::min_element(profile.analysis.ranks(), {}, share))) {
@@ -328,6 +333,13 @@ void judge_messages(const Profile& profile, const Totals& t, std::vector<std::st
     if (chain->longer) text += ", which " + text_of(*chain->longer);
   }
   out.back() += text + ".";
+}
+
+/// Adds the sentence on calls that may wait and are neither collectives nor messages nor for files.
+void judge_other_calls(const Totals& t, std::vector<std::string>& out) {
+  if (t.other_mpi >= kMessages * t.own_time)
+    out.back() += " They spent " + percent(t.other_mpi, t.own_time) +
+                  " of their time in other MPI calls, such as those that make communicators.";
 }
 
 /// The sentences on the site with the longest waits.
@@ -477,6 +489,7 @@ void judge_figures(const Profile& profile, std::vector<std::string>& out) {
         (first.awaited >= kMostly * first.waited ? ", most of it for rank " + std::to_string(first.rank) + "." : ".");
   if (!unknown) out.back() += known;
   judge_messages(profile, t, out);
+  judge_other_calls(t, out);
   judge_ends(profile, t, out);
   if (!unknown || t.unlogged < kNoticed) judge_waits(profile, t, out);
   judge_algorithms(profile, t, out);

@@ -78,7 +78,8 @@ profiles::Usage outside_collectives(const profiles::Usage& all, Nanoseconds leng
   const Nanoseconds own = all.wall - all.collectives;
   Usage out;
   out.wall = out.computing = length;
-  for (Nanoseconds Usage::*part : {&Usage::messages, &Usage::io, &Usage::kernel, &Usage::runnable, &Usage::blocked}) {
+  for (Nanoseconds Usage::*part :
+       {&Usage::messages, &Usage::io, &Usage::other_mpi, &Usage::kernel, &Usage::runnable, &Usage::blocked}) {
     out.*part = std::min(share(all.*part, own), out.computing);
     out.computing -= out.*part;
   }
@@ -142,9 +143,10 @@ profiles::Usage Sampler::usage_between(const Reading& a, const Reading& b, Nanos
   out.wall = b.wall - a.wall;
   out.collectives = b.mpi.collectives - a.mpi.collectives;
   out.io = b.mpi.io - a.mpi.io;
+  out.other_mpi = b.mpi.other_mpi - a.mpi.other_mpi;
   // Where calls rest, the sum is an estimate, which may exceed the time that there was.
   out.messages = std::clamp<Nanoseconds>(b.mpi.messages.sum() - a.mpi.messages.sum(), 0,
-                                         std::max<Nanoseconds>(0, out.wall - out.collectives - out.io));
+                                         std::max<Nanoseconds>(0, out.wall - out.collectives - out.io - out.other_mpi));
   // Calls for files are one part, with their sleep and their time in the kernel. The rest is divided.
   const double share_of_cpu =
       b.mpi.io_seen > 0 ? std::clamp(static_cast<double>(b.mpi.io_cpu) / static_cast<double>(b.mpi.io_seen), 0.0, 1.0)
@@ -154,7 +156,7 @@ profiles::Usage Sampler::usage_between(const Reading& a, const Reading& b, Nanos
                     kernel = std::max<Nanoseconds>(0, b.kernel - a.kernel - cpu_in_files);
   // MPI spins or yields while it waits for ranks. Courteous waits take naps, which are counted. All other sleep is the
   // program's.
-  const Nanoseconds own = std::max<Nanoseconds>(0, out.wall - out.collectives - out.messages - out.io);
+  const Nanoseconds own = std::max<Nanoseconds>(0, out.wall - out.collectives - out.messages - out.io - out.other_mpi);
   const Nanoseconds off = std::max<Nanoseconds>(0, outside - cpu);
   const Nanoseconds runnable = std::min(b.runnable - a.runnable, off);
   const Nanoseconds napped = std::min(b.napped - a.napped, off - runnable);

@@ -22,10 +22,10 @@ namespace latecomer::shim {
 
 struct ThreadTimes;
 
-/// Time of the calling thread inside blocking collectives, inside other MPI calls that wait for ranks, and inside MPI's
-/// calls for files.
+/// Time of the calling thread inside blocking collectives, inside calls that wait for messages, inside MPI's calls for
+/// files, and inside its other calls that may wait.
 struct MpiTime {
-  Nanoseconds collectives = 0, io = 0;
+  Nanoseconds collectives = 0, io = 0, other_mpi = 0;
   profiles::CallDraw messages;
   Nanoseconds stood_for = 0;  ///< estimated time in collectives of epochs that are not logged, beyond `collectives`
   Nanoseconds io_seen = 0, io_cpu = 0;  ///< of `io` in sampled intervals: time, and processor time
@@ -34,7 +34,7 @@ struct MpiTime {
   bool watched = false;                 ///< this thread's waits for messages are added up by rank
   bool polls = false;                   ///< a stretch of polls of this thread is open
 
-  Nanoseconds inside() const { return collectives + io + messages.sum(); }
+  Nanoseconds inside() const { return collectives + io + other_mpi + messages.sum(); }
 };
 extern constinit thread_local MpiTime mpi_time;
 
@@ -60,13 +60,13 @@ inline void end_polls() {
 /// Draws the next message call that is timed, after one that took `time`.
 void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at);
 
-/// Times its scope, a call that waits for ranks, or lets it rest. The time of the program's calls in callbacks beneath
-/// it is theirs alone. `counts`: false does nothing. `surely`: the call does not rest.
+/// Times its scope, a call that waits for messages, or lets it rest. The time of the program's calls in callbacks
+/// beneath it is theirs alone. `counts`: false does nothing.
 class MessageCall {
  public:
-  explicit MessageCall(bool counts, bool surely = false) : open_(counts) {
+  explicit MessageCall(bool counts) : open_(counts) {
     end_polls();
-    if (counts) weight_ = surely ? 1 : mpi_time.messages.weigh_next();
+    if (counts) weight_ = mpi_time.messages.weigh_next();
     if (weight_ > 0) {
       const Nanoseconds at = now();
       begin_ = at - mpi_time.inside();
@@ -100,10 +100,11 @@ class MessageCall {
   Nanoseconds begin_ = 0;  ///< without the time inside MPI until then
 };
 
-/// Times its scope, a call for files, as MessageCall does. `counts`: false does nothing.
-class TimedFileCall {
+/// Times its scope, a call that adds to one of the other sums of MpiTime, as MessageCall does. Such calls never rest:
+/// they are rare, or take long.
+class OtherCall {
  public:
-  explicit TimedFileCall(bool counts) : counts_(counts) {
+  OtherCall(bool counts, Nanoseconds MpiTime::*sum) : counts_(counts), sum_(sum) {
     end_polls();
     if (!counts) {
       keep_on_disk_sometimes();
@@ -113,18 +114,19 @@ class TimedFileCall {
     begin_ = at - mpi_time.inside();
     live->message.store(at, std::memory_order_relaxed);
   }
-  TimedFileCall(const TimedFileCall&) = delete;
-  TimedFileCall& operator=(const TimedFileCall&) = delete;
-  ~TimedFileCall() {
+  OtherCall(const OtherCall&) = delete;
+  OtherCall& operator=(const OtherCall&) = delete;
+  ~OtherCall() {
     if (!counts_) return;
     const Nanoseconds at = now();
-    mpi_time.io += at - mpi_time.inside() - begin_;
+    mpi_time.*sum_ += at - mpi_time.inside() - begin_;
     live->message.store(0, std::memory_order_relaxed);
     keep_on_disk(at);
   }
 
  private:
   bool counts_;
+  Nanoseconds MpiTime::*sum_;
   Nanoseconds begin_ = 0;
 };
 

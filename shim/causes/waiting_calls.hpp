@@ -19,16 +19,16 @@ int time_wait(Native native) {
   return native();
 }
 
-/// The same, of a call that takes long and is rare, such as one that makes a communicator.
+/// Of a call that takes long and is rare, such as one that makes a communicator.
 template <typename Native>
 int time_rare_wait(Native native) {
-  const MessageCall timed(times_this_call(), true);
+  const OtherCall timed(times_this_call(), &MpiTime::other_mpi);
   return native();
 }
 
 template <typename Native>
 int time_file_access(Native native) {
-  const TimedFileCall timed(times_this_call());
+  const OtherCall timed(times_this_call(), &MpiTime::io);
   const FileCall file_call(true);
   return native();
 }

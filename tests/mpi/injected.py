@@ -14,7 +14,7 @@ least = 0.9 if rounds >= 10 else 0.6  # other processes use the cores of some ru
 OWN_OR_FOREIGN = rf"for rank {LATE}\..*(Rank {LATE} (computes|waits ([\d.,]+ times as long as the others )?for a core)|Its lateness has no single cause)"
 # Name: cause, ranks, arguments, and what the verdict says. Other ranks are named only as those that wait for the late one.
 INJECTED = {
-    "pipeline": ("pipeline", 4, (60, 8), rf"other MPI calls that wait.* rank {LATE}, which computes"),
+    "pipeline": ("pipeline", 4, (60, 8), rf"calls that wait for messages.* rank {LATE}, which computes"),
     "prepare": ("prepare", 4, (100, 8), rf"At the first recorded collective alone, they waited for .* most of it for rank {LATE}\..*Rank {LATE} computes"),
     "burst": ("burst", 2, (12, 100), rf"Rank {LATE} computes"),
     # Each long interval follows 300 short calls, so no earlier call announces it. Its own parts say why, not the whole run.

@@ -7,7 +7,7 @@ import pytest
 from common import a, folder, run
 
 program = a.bin + "/ends"
-PARTS = ("computing_ns", "kernel_ns", "runnable_ns", "blocked_ns", "messages_ns", "io_ns", "collectives_ns")
+PARTS = ("computing_ns", "kernel_ns", "runnable_ns", "blocked_ns", "messages_ns", "io_ns", "other_mpi_ns", "collectives_ns")
 S = 1e9
 
 

@@ -38,9 +38,9 @@ def look_at_time(what, data, text, profile):
     """The stacked bars: whole, and equal to the profile's processes and to the waits of the table."""
     heading = re.search(r"\n +ranks? +host +(computes.*)", text)[1]
     parts = [title for title, _ in data["parts"]]
-    columns = re.findall(r"no core|in coll\.|\S+", heading)
+    columns = re.findall(r"no core|other MPI|in coll\.|\S+", heading)
     columns = columns[: columns.index("waits")]
-    check(parts[:-3] == [c for c in columns if c != "in coll."] and parts[-3:] == ["waits", "after last", "other"], f"{what}: bars and terminal have the same titles: {parts}")
+    check(parts[:-3] == [c for c in columns if c != "in coll."] and parts[-3:] == ["waits", "after last", "rest"], f"{what}: bars and terminal have the same titles: {parts}")
     bars = [b for b in data["time"]["bars"] if b]
     shares = [s for bar in bars for s in bar[2:]]
     wrong = [s for s in shares if abs(sum(s) - 1) > 2e-3 or min(s) < 0]
@@ -49,7 +49,7 @@ def look_at_time(what, data, text, profile):
     wrong = [b for b in bars if b[2][parts.index("waits")] != min(tables[b[0]][4], tables[b[0]][3][columns.index("in coll.")])]
     check(not wrong, f"{what}: their waits are those of the table of ranks: {wrong[:1]}")
     if data["time"]["ranks_per_bar"] == 1:
-        keys = ["computing_ns", "kernel_ns", "runnable_ns", "blocked_ns", "messages_ns", "io_ns", "ends_ns"]
+        keys = ["computing_ns", "kernel_ns", "runnable_ns", "blocked_ns", "messages_ns", "io_ns", "other_mpi_ns", "ends_ns"]
         for p in profile["processes"]:
             p["ends_ns"] = p["init_ns"] + p["end_ns"]
         run = lambda p: p["wall_ns"] + p["ends_ns"]

@@ -159,9 +159,9 @@ def new_parts(browser, ranks, per_bar, record, what):
     from selenium.webdriver.common.keys import Keys
     first = browser.run("return document.querySelector('main > details').id")
     areas, key, part = browser.run("const d = document.querySelector('#time'); return [d.querySelectorAll('path.part').length, [...d.querySelectorAll('.key li')].map(l => l.textContent), d.querySelector('figcaption').textContent]")
-    check(first == "time" and areas == 10 and key == ["computes", "kernel", "no core", "blocked", "messages", "files", "ends", "waits", "after last", "other"], f"{what}: the first picture has ten parts: {key}")
+    check(first == "time" and areas == 11 and key == ["computes", "kernel", "no core", "blocked", "messages", "files", "other MPI", "ends", "waits", "after last", "rest"], f"{what}: the first picture has eleven parts: {key}")
     heading = browser.run("return [...document.querySelectorAll('#ranks .big > thead th')].map(t => t.textContent)")
-    check([k for k in key if k in heading] == key[:8], f"{what}: the table of ranks has the same titles: {heading}")
+    check([k for k in key if k in heading] == key[:9], f"{what}: the table of ranks has the same titles: {heading}")
     check(("One bar per rank." in part) == (per_bar == 1) and (f"{per_bar} neighbouring ranks" in part or per_bar == 1), f"{what}: {part}")
     high = browser.run("""const all = [...document.querySelectorAll('#time path.part')].map(p => p.getBBox()), top = Math.min(...all.filter(b => b.height).map(b => b.y)), low = Math.max(...all.map(b => b.y + b.height));
       return [top, low, document.querySelector('#time svg[role=img]').getAttribute('aria-label')]""")

@@ -23,7 +23,7 @@ def histogram(centre, count, rng):
 
 
 def intervals(wall, computing, blocked, samples):
-    return {"samples": samples, "wall_ns": wall, "collectives_ns": 0, "messages_ns": 0.05 * wall, "io_ns": 0, "computing_ns": computing, "kernel_ns": 0.01 * wall,
+    return {"samples": samples, "wall_ns": wall, "collectives_ns": 0, "messages_ns": 0.05 * wall, "io_ns": 0, "other_mpi_ns": 0, "computing_ns": computing, "kernel_ns": 0.01 * wall,
             "runnable_ns": 0, "blocked_ns": blocked, "faults": 3, "preempted": 1}
 
 
@@ -133,7 +133,7 @@ def write_profile(path, ranks, sites, calls=500, record=0):
     processes = []
     for r in range(ranks):
         collectives = wall * (0.04 if r == late else 0.25 + 0.05 * rng.random())
-        parts = {"collectives_ns": collectives, "messages_ns": 0.08 * wall, "io_ns": 0.01 * wall, "kernel_ns": 0.02 * wall, "runnable_ns": 0.005 * wall, "blocked_ns": 0.01 * wall}
+        parts = {"collectives_ns": collectives, "messages_ns": 0.08 * wall, "io_ns": 0.01 * wall, "other_mpi_ns": 0.015 * wall, "kernel_ns": 0.02 * wall, "runnable_ns": 0.005 * wall, "blocked_ns": 0.01 * wall}
         processes.append({"rank": r, "host": hosts[r // per_host], "cores": 1, "host_cores": per_host, "waiting": "spin", "wall_ns": wall, "init_ns": 0.01 * wall, "end_ns": 0.02 * wall, **parts,
                           "computing_ns": wall - sum(parts.values()), "faults": 1000, "preempted": 20})
     head = {"format": "latecomer-profile", "version": 1,

@@ -274,25 +274,27 @@ TEST_CASE("efficiencies: the parts of a chain and of a transfer", "[efficiency]"
   const double messages[] = {0, 0, 8000, 8000, 0}, blocked_ns[] = {0, 8000, 0, 0, 0};
   std::vector<ProcessFigures> processes;
   for (std::size_t r = 0; r < 5; ++r)
-    processes.push_back({static_cast<long>(r),
-                         r < 3 ? "a" : "b",
-                         12'000,
-                         {.computing = 2000, .blocked = blocked_ns[r], .messages = messages[r]}});
+    processes.push_back(
+        {static_cast<long>(r),
+         r < 3 ? "a" : "b",
+         12'000,
+         {.computing = 2000, .blocked = blocked_ns[r], .messages = messages[r], .other_mpi = r == 4 ? 500.0 : 0.0}});
   Analysis analysis;
   analysis.add(site, site.baseline());
   analysis.finish(processes, 5);
   const Efficiency& all = analysis.efficiency();
   CHECK(all.load_balance == Approx(18'000.0 / 5 / 10'000));
   CHECK(all.communication == Approx(10'000.0 / 12'000));
-  // Of rank 3's messages, 10 of 800 are for a rank on time: 100 of 8,000. Each rank has 1,000 after last arrivals.
-  const double transfer = 1 - (5 * 1000.0 + 100) / (5 * 12'000);
+  // Of rank 3's messages, 10 of 800 are for a rank on time: 100 of 8,000. Each rank has 1,000 after last arrivals, and
+  // rank 4 has 500 in other calls.
+  const double transfer = 1 - (5 * 1000.0 + 100 + 500) / (5 * 12'000);
   CHECK(all.transfer == Approx(transfer));
   CHECK(all.serialisation == Approx(10'000.0 / 12'000 / transfer));
   REQUIRE(analysis.hosts().size() == 2);
   const Efficiency& b = analysis.hosts()[1].efficiency;
   CHECK(b.load_balance == Approx(1));
   CHECK(b.communication == Approx(2000.0 / 12'000));
-  CHECK(b.transfer == Approx(1 - 2100.0 / 24'000));
+  CHECK(b.transfer == Approx(1 - 2600.0 / 24'000));
 }
 
 TEST_CASE("a chain of messages leads to the rank that does something else", "[analysis]") {

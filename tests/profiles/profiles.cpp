@@ -169,6 +169,7 @@ TEST_CASE("profile: whom a rank waited for, and the kernel's time of page faults
     Usage usage;
     usage.wall = 1000;
     usage.messages = 300;
+    usage.other_mpi = 20;
     usage.kernel = 400;
     usage.faulting = r == 0 ? 900 : 150;
     usage.threads = 50;
@@ -202,7 +203,8 @@ TEST_CASE("profile: whom a rank waited for, and the kernel's time of page faults
   REQUIRE(before["waits_for"].size() == 2);
   CHECK((before["waits_for"][0]["rank"] == 3 && before["waits_for"][0]["wait_ns"] == 50));
   CHECK((before["waits_for"][1]["rank"] == 0 && before["waits_for"][1]["wait_ns"] == 25));
-  CHECK((before["samples"] == 2 && before["stand_for"] == 4 && before["messages_ns"] == 300));
+  CHECK((before["samples"] == 2 && before["stand_for"] == 4 && before["messages_ns"] == 300 &&
+         before["other_mpi_ns"] == 20));
   CHECK_FALSE(profile["processes"][0].contains("waits_for"));
   const auto& whole = profile["processes"][1]["waits_for"];
   REQUIRE(whole.size() == 2);

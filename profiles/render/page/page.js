@@ -617,7 +617,7 @@ function show_arrivals() {
 }
 
 const main_cause = causes => causes ? `${causes[0][0]} (${percent(causes[0][1])})` : "-";
-const part_columns = index => data.tables.columns.map(([name, title], k) => ({name, title, width: k === 0 || k === 6 ? "middle" : "minor", value: r => r[index][k], text: r => percent(r[index][k])}));
+const part_columns = index => data.tables.columns.map(([name, title], k) => ({name, title, width: k === 0 || name === "in coll." ? "middle" : "minor", value: r => r[index][k], text: r => percent(r[index][k])}));
 
 let rank_table = null, rank_rows = [];
 function show_ranks() {
