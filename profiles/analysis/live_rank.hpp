@@ -21,6 +21,7 @@ struct LiveRank {
   std::uint64_t communicator = 0, n = 0, site = 0;
   std::int64_t bytes = -1, since = 0, message = 0;
   int root = -1, comm_size = 0, op = 0, inside = 0;
+  int kind = 0;      ///< LiveCall of `message`
   char state = '?';  ///< as in /proc; 'X': the process is gone; '?': not known
   /// The state when the process was last seen alive. 'X': the process was gone while others of the job lived.
   char alive = '?';

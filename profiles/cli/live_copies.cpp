@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kFormat[] = "latecomer-live";
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 
 /// The numbers of a rank in a copy, by key.
 template <typename Rank, typename Visit>
@@ -36,6 +36,7 @@ void for_each_number(Rank& r, Visit visit) {
   visit("bytes", r.bytes);
   visit("since", r.since);
   visit("message", r.message);
+  visit("kind", r.kind);
   visit("looked", r.looked);
   visit("root", r.root);
   visit("comm_size", r.comm_size);

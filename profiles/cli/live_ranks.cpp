@@ -67,6 +67,7 @@ LiveRank read_file(const std::string& name) {
     out.bytes = line.bytes;
     out.since = line.since;
     out.message = line.message;
+    out.kind = static_cast<int>(line.kind.load(std::memory_order_relaxed));
     out.root = line.root;
     out.comm_size = line.comm_size;
     out.op = line.op;

@@ -19,6 +19,7 @@ using analysis::LiveRank;
 /// The letters that stand for the names when a profile is read.
 constexpr std::pair<char, std::string_view> kStates[] = {
     {'R', "running"}, {'S', "asleep"}, {'T', "stopped"}, {'X', "gone"}, {'?', "?"}};
+constexpr std::string_view kCalls[] = {"message", "file", "other"};  // by LiveCall
 constexpr const char *kOutside = "outside", *kCollective = "collective", *kFinalize = "finalize";
 
 std::uint64_t number_of(const Json& text) { return std::strtoull(text.get<std::string>().c_str(), nullptr, 16); }
@@ -43,6 +44,7 @@ Json row_of(const LiveRank& r) {
           {"site", core::hexadecimal(r.site)},
           {"since_ns", known(seen && r.since > 0, std::max<std::int64_t>(0, r.looked - r.since))},
           {"in_message", r.message != 0},
+          {"blocked_in", kCalls[static_cast<std::size_t>(r.kind) % std::size(kCalls)]},
           {"message_ns", known(seen && r.message > 0, std::max<std::int64_t>(0, r.looked - r.message))},
           {"watched_ns", known(r.watched >= 0, r.watched)}};
 }
@@ -76,6 +78,7 @@ LiveRank rank_of(const Json& row, int ranks) {
   const std::int64_t since = known("since_ns"), message = known("message_ns");
   if (since >= 0 || message >= 0 || r.watched >= 0) r.looked = std::max({since, message, r.watched}) + 1;
   if (since >= 0) r.since = r.looked - since;
+  r.kind = static_cast<int>(std::ranges::find(kCalls, row.value("blocked_in", "message")) - kCalls);
   if (row["in_message"].get<bool>()) r.message = message >= 0 ? r.looked - message : -1;
   return r;
 }

@@ -10,6 +10,9 @@
 
 namespace latecomer::profiles {
 
+/// The kind of a blocking call that is no collective.
+enum class LiveCall : std::uint8_t { message, file, other };
+
 /// One cache line: the last collective of the process on a communicator of several ranks.
 struct alignas(64) LiveLine {
   std::atomic<std::uint64_t> communicator{0};  ///< identity, equal on all members; 0: not agreed yet
@@ -22,6 +25,7 @@ struct alignas(64) LiveLine {
   std::atomic<std::int32_t> root{-1};
   std::atomic<std::int32_t> comm_size{0};
   std::atomic<std::uint8_t> op{0};
+  std::atomic<LiveCall> kind{LiveCall::message};  ///< of that call
   std::atomic<std::uint8_t> inside{0};            ///< 1: in this collective; 0: outside since its end; kFinalizing
   static constexpr std::uint8_t kFinalizing = 2;  ///< in MPI_Finalize
 };
@@ -33,7 +37,7 @@ struct LiveFrame {
 };
 
 struct LiveFile {
-  static constexpr std::uint32_t kVersion = 3;
+  static constexpr std::uint32_t kVersion = 4;
   static constexpr int kFrames = 128;  ///< 32 KiB; further sites have no name in `who`
   char magic[16] = {};                 ///< kMagic, written last
   std::uint32_t version = kVersion;

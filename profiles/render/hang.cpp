@@ -75,17 +75,16 @@ std::vector<std::string> Hang::findings() const {
       if (const auto same = calls.find(key_of(r)); same != calls.end()) same->second.push_back(&r);
   for (const auto& [key, members] : calls) judge_call(members, out);
   if (!out.empty()) return out;
-  std::vector<int> stuck;
-  Age longest;
+  std::map<std::string, std::pair<std::vector<int>, Age>> stuck;
   for (const LiveRank& r : state_.ranks)
     if (r.message != 0 && r.inside != 1 && is_judged(r)) {
-      stuck.push_back(r.rank);
+      auto& [ranks, longest] = stuck[blocked_in(r)];
+      ranks.push_back(r.rank);
       longest = std::max(longest, message_age(r));
     }
-  if (!stuck.empty())
-    out.push_back((stuck.size() == 1 ? "Rank " : "Ranks ") + numbers_text(stuck) +
-                  (stuck.size() == 1 ? " waits" : " wait") + " inside a message, a completion or a one-sided call" +
-                  lasting(longest) + ".");
+  for (const auto& [call, of] : stuck)
+    out.push_back((of.first.size() == 1 ? "Rank " : "Ranks ") + numbers_text(of.first) +
+                  (of.first.size() == 1 ? " waits " : " wait ") + call + lasting(of.second) + ".");
   return out;
 }
 
@@ -178,6 +177,12 @@ std::string Hang::communicator(const LiveRank& r) {
   return text;
 }
 
+std::string Hang::blocked_in(const LiveRank& r) {
+  if (r.kind == static_cast<int>(LiveCall::file)) return "in a call for files";
+  if (r.kind == static_cast<int>(LiveCall::other)) return "in another MPI call, such as one that makes a communicator";
+  return "in a message, completion or one-sided call";
+}
+
 std::string Hang::state(const LiveRank& r) { return std::string(process_state_name(r.state)); }
 
 std::string Hang::site(const LiveRank& r) const {
@@ -197,8 +202,7 @@ std::string Hang::where(const LiveRank& r) const {
   const std::string call = call_text(r) + ", call " + std::to_string(r.n) + " on " + communicator(r);
   if (r.inside == LiveLine::kFinalizing) return "in MPI_Finalize" + lasting(age(r)) + ", after " + call;
   if (r.inside == 1) return "in " + call + (age(r).ns < 0 ? "" : "," + lasting(age(r)));
-  const std::string message =
-      r.message != 0 ? "in a message, completion or one-sided call" + lasting(message_age(r)) + ", " : "";
+  const std::string message = r.message != 0 ? blocked_in(r) + lasting(message_age(r)) + ", " : "";
   return message + "outside collectives" + lasting(age(r)) + ", after " + call;
 }
 

@@ -35,6 +35,8 @@ class Hang {
   static std::string operation(const LiveRank& r);
   static std::string communicator(const LiveRank& r);
   static std::string state(const LiveRank& r);
+  /// "in a message, completion or one-sided call": for a rank with LiveRank::message.
+  static std::string blocked_in(const LiveRank& r);
   std::string site(const LiveRank& r) const;
   /// "in barrier at main (a.c:5), call 7 on MPI_COMM_WORLD, for 1.2 s".
   std::string where(const LiveRank& r) const;

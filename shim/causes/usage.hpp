@@ -112,6 +112,8 @@ class OtherCall {
     }
     const Nanoseconds at = now();
     begin_ = at - mpi_time.inside();
+    live->kind.store(sum == &MpiTime::io ? profiles::LiveCall::file : profiles::LiveCall::other,
+                     std::memory_order_relaxed);
     live->message.store(at, std::memory_order_relaxed);
   }
   OtherCall(const OtherCall&) = delete;
@@ -121,6 +123,7 @@ class OtherCall {
     const Nanoseconds at = now();
     mpi_time.*sum_ += at - mpi_time.inside() - begin_;
     live->message.store(0, std::memory_order_relaxed);
+    live->kind.store(profiles::LiveCall::message, std::memory_order_relaxed);
     keep_on_disk(at);
   }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A program that hangs in a known way after some good calls, on 4 ranks. Usage: hang WAY CALLS
- * WAY: missing, collectives, roots, loop, syscall, killed, order, messages, polls, none. */
+ * WAY: missing, collectives, roots, loop, syscall, killed, order, messages, polls, others, none. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -33,6 +33,8 @@ int main(int argc, char** argv) {
     raise(SIGKILL);
   } else if (strcmp(way, "messages") == 0 && rank < 2) {
     MPI_Recv(&token, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  } else if (strcmp(way, "others") == 0 && rank == 2) {
+    MPI_Comm_dup(first, &second);
   } else if (strcmp(way, "polls") == 0 && rank < 2) {
     for (int found = 0; !found;) MPI_Iprobe(1 - rank, 0, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
   }
