@@ -249,6 +249,7 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
     if (mpi_time.watched) {
       if (blocks) sampler.end_interval_at_arrival();
       else sampler.discard_interval();
+      end_span(call.arrival - job_clocks().offset.load(std::memory_order_relaxed));
     }
     if (blocks) show_call(call);
     if (step.hear || step.ends_epoch) [[unlikely]]
@@ -290,6 +291,7 @@ void end_call(ObservedCall& call) noexcept {
     } catch (...) {
       lost = true;
     }
+  end_span(at, &MpiTime::collectives);
   if (after.identify || after.meet) [[unlikely]]
     do_together(state, after);
   try {

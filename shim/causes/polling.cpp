@@ -10,31 +10,6 @@ namespace latecomer::shim {
 
 constinit Polling polling;
 
-namespace {
-
-/// One reading of the thread's times. Another thread may get the core in it: then it is done again.
-struct TimesReading {
-  Nanoseconds begin, end = now();
-
-  TimesReading() {
-    const KeepErrno keep;
-    for (int i = 0; i < kMost; ++i) {
-      begin = end;
-      read_ = sampler.read_times(times_);
-      end = now();
-      if (end - begin <= PollStretch::kSwitch) break;
-    }
-  }
-  const ThreadTimes* times() const { return read_ ? &times_ : nullptr; }
-
- private:
-  static constexpr int kMost = 4;  // chosen: a thread that has just got the core keeps it for longer than a reading
-  ThreadTimes times_;
-  bool read_ = false;
-};
-
-}  // namespace
-
 void end_open_stretch() {
   if (Guard::program_calls()) polling.end_stretch();
 }
@@ -47,12 +22,14 @@ void Polling::begin_stretch() {
   if (!stretch_.needs_times()) return stretch_.begin_stretch(now(), nullptr);
   const TimesReading reading;
   stretch_.begin_stretch(reading.end, reading.times());
+  if (reading.times()) sampler.end_span(*reading.times(), reading.end);
 }
 
 [[gnu::noinline, gnu::cold]] void Polling::end_piece() {
   const std::uint32_t polls = stretch_.polls();
   const TimesReading reading;
   add(stretch_.end_piece(reading.times(), reading.begin, reading.end));
+  if (reading.times()) sampler.end_span(*reading.times(), reading.end);
   shown_ = stretch_.waits();
   if (!shown_) charge_polls(polls);
   live->message.store(shown_ ? stretch_.began() : 0, std::memory_order_relaxed);

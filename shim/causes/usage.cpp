@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "shim/causes/poll_stretch.hpp"
 #include "shim/guard.hpp"
 #include "shim/patience.hpp"
 #include "shim/state/cost.hpp"
@@ -90,6 +89,11 @@ profiles::Usage outside_collectives(const profiles::Usage& all, Nanoseconds leng
   return out;
 }
 
+/// The share of the calls for files for which they were on a processor, as far as is known.
+double cpu_in_files(const MpiTime& mpi) {
+  return mpi.io_seen > 0 ? std::clamp(static_cast<double>(mpi.io_cpu) / static_cast<double>(mpi.io_seen), 0.0, 1.0) : 1;
+}
+
 int this_thread() { return static_cast<int>(syscall(SYS_gettid)); }
 
 }  // namespace
@@ -112,27 +116,74 @@ bool Sampler::read_thread(ThreadTimes& out) const {
 bool Sampler::read_times(ThreadTimes& out) {
   const Nanoseconds begin = now();
   const bool read = read_thread(out);
-  cost_of_times_ = std::min(cost_of_times_, now() - begin);  // a rank may lose its core in a system call
+  const Nanoseconds took = std::max<Nanoseconds>(now() - begin, 100);
+  cost_of_times_ = cost_of_times_ == 0 ? took : std::min(cost_of_times_, took);  // it may lose its core meanwhile
   spent.add(profiles::CostOf::causes, cost_of_times_);
   return read;
 }
 
-bool Sampler::read_counters(Reading& out) const {
-  spent.add(profiles::CostOf::causes, cost_);  // not by a clock: a rank may lose its core in a system call
+void Sampler::end_span(const ThreadTimes& times, Nanoseconds at) {
+  const Nanoseconds wall = at - span_.at, inside = mpi_time.inside() - span_.inside;
+  // Calls for files are one part, with their sleep. The rest is divided.
+  const Nanoseconds io = std::min(mpi_time.io - span_.io, wall), left = wall - io;
+  const Nanoseconds cpu = std::clamp<Nanoseconds>(
+      times.cpu - span_.cpu - static_cast<Nanoseconds>(cpu_in_files(mpi_time) * static_cast<double>(io)), 0, left);
+  const Nanoseconds runnable = std::min(times.runnable - span_.runnable, left - cpu);
+  // MPI spins or yields while it waits for ranks. Courteous waits take naps, which are counted. All other sleep is the
+  // program's. Where calls rest, the time inside MPI is an estimate, which may exceed the time that there was.
+  const Nanoseconds napped = std::min(napped_ns - span_.napped, left - cpu - runnable);
+  const Nanoseconds own = std::clamp<Nanoseconds>(wall - inside, 0, left - napped);
+  const Nanoseconds blocked = std::min(left - cpu - runnable - napped, own), awake = own - blocked;
+  outside_.awake += awake;
+  outside_.blocked += blocked;
+  // A wait that spins competes for processors as the program does: both get the same share of them. A wait that yields
+  // leaves them to others.
+  const double share =
+      std::min(1.0, static_cast<double>(awake) / static_cast<double>(std::max<Nanoseconds>(1, cpu + runnable)));
+  outside_.runnable += job_rules().courteous ? awake - std::min(cpu, awake)
+                                             : static_cast<Nanoseconds>(share * static_cast<double>(runnable));
+  span_ = {at, times.cpu, times.runnable, napped_ns, mpi_time.inside(), mpi_time.io};
+  mpi_time.due = at + kBudget * cost_of_times_;
+}
+
+Nanoseconds end_long_span(Nanoseconds at, Nanoseconds MpiTime::*call) {
+  const TimesReading reading;
+  if (call) mpi_time.*call += reading.end - at;
+  if (reading.times()) sampler.end_span(*reading.times(), reading.end);
+  return reading.end;
+}
+
+TimesReading::TimesReading() {
+  const KeepErrno keep;
+  for (int i = 0; i < kMost; ++i) {
+    begin = end;
+    read_ = sampler.read_times(times_);
+    end = now();
+    if (end - begin <= PollStretch::kSwitch) break;
+  }
+}
+
+bool Sampler::read_counters(Reading& out) {
   ThreadTimes times;
   timespec process;
   rusage usage;
-  if (!read_thread(times) || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &process) != 0 ||
-      getrusage(RUSAGE_THREAD, &usage) != 0)
-    return false;
-  out.wall = now();
+  Nanoseconds begin;
+  int tries = 0;
+  do {
+    spent.add(profiles::CostOf::causes, cost_);  // not by a clock: a rank may lose its core in a system call
+    begin = now();
+    if (!read_thread(times) || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &process) != 0 ||
+        getrusage(RUSAGE_THREAD, &usage) != 0)
+      return false;
+    out.wall = now();
+  } while (out.wall - begin > PollStretch::kSwitch && ++tries < TimesReading::kMost);
+  end_span(times, out.wall);
+  out.outside = outside_;
   out.cpu = times.cpu;
-  out.runnable = times.runnable;
   out.process = in_ns(process);
   // Ticks decide how the processor time divides, so only sums of many intervals are exact.
   out.kernel = in_ns(usage.ru_stime);
   out.mpi = mpi_time;
-  out.napped = napped_ns;
   out.faults = static_cast<std::uint64_t>(usage.ru_minflt + usage.ru_majflt);
   out.preempted = static_cast<std::uint64_t>(usage.ru_nivcsw);
   return true;
@@ -145,34 +196,20 @@ profiles::Usage Sampler::usage_between(const Reading& a, const Reading& b, Nanos
   out.io = b.mpi.io - a.mpi.io;
   out.other_mpi = b.mpi.other_mpi - a.mpi.other_mpi;
   // Where calls rest, the sum is an estimate, which may exceed the time that there was.
-  out.messages = std::clamp<Nanoseconds>(b.mpi.messages.sum() - a.mpi.messages.sum(), 0,
+  out.messages = std::clamp<Nanoseconds>(b.mpi.messages.sum() + b.mpi.read - a.mpi.messages.sum() - a.mpi.read, 0,
                                          std::max<Nanoseconds>(0, out.wall - out.collectives - out.io - out.other_mpi));
-  // Calls for files are one part, with their sleep and their time in the kernel. The rest is divided.
-  const double share_of_cpu =
-      b.mpi.io_seen > 0 ? std::clamp(static_cast<double>(b.mpi.io_cpu) / static_cast<double>(b.mpi.io_seen), 0.0, 1.0)
-                        : 1;
-  const auto cpu_in_files = static_cast<Nanoseconds>(share_of_cpu * static_cast<double>(out.io));
-  const Nanoseconds outside = out.wall - out.io, cpu = std::max<Nanoseconds>(0, b.cpu - a.cpu - cpu_in_files),
-                    kernel = std::max<Nanoseconds>(0, b.kernel - a.kernel - cpu_in_files);
-  // MPI spins or yields while it waits for ranks. Courteous waits take naps, which are counted. All other sleep is the
-  // program's.
   const Nanoseconds own = std::max<Nanoseconds>(0, out.wall - out.collectives - out.messages - out.io - out.other_mpi);
-  const Nanoseconds off = std::max<Nanoseconds>(0, outside - cpu);
-  const Nanoseconds runnable = std::min(b.runnable - a.runnable, off);
-  const Nanoseconds napped = std::min(b.napped - a.napped, off - runnable);
-  out.blocked = std::min(off - runnable - napped, own);
-  const Nanoseconds awake = own - out.blocked;
-  // A wait that spins competes for processors as the program does: both get the same share of them. A wait that yields
-  // leaves them to others.
-  const double share =
-      static_cast<double>(awake) / static_cast<double>(std::max<Nanoseconds>(1, outside - out.blocked - napped));
-  const Nanoseconds computing = job_rules().courteous
-                                    ? std::min(cpu, awake)
-                                    : awake - static_cast<Nanoseconds>(share * static_cast<double>(runnable));
-  out.runnable = awake - computing;
-  const double of_cpu = job_rules().courteous
-                            ? static_cast<double>(computing) / static_cast<double>(std::max<Nanoseconds>(1, cpu))
-                            : share;
+  out.blocked = std::min(b.outside.blocked - a.outside.blocked, own);
+  // Where calls are not timed, spans have more time outside MPI.
+  const Nanoseconds awake = own - out.blocked, seen = b.outside.awake - a.outside.awake;
+  out.runnable = static_cast<Nanoseconds>(static_cast<double>(b.outside.runnable - a.outside.runnable) *
+                                          std::min(1.0, static_cast<double>(awake) / static_cast<double>(seen)));
+  const Nanoseconds computing = awake - out.runnable;
+  // The kernel's time in calls for files belongs to them.
+  const auto in_files = static_cast<Nanoseconds>(cpu_in_files(b.mpi) * static_cast<double>(out.io));
+  const Nanoseconds cpu = std::max<Nanoseconds>(1, b.cpu - a.cpu - in_files),
+                    kernel = std::max<Nanoseconds>(0, b.kernel - a.kernel - in_files);
+  const double of_cpu = std::min(1.0, static_cast<double>(computing) / static_cast<double>(cpu));
   kernel_left += static_cast<Nanoseconds>(of_cpu * static_cast<double>(kernel));
   out.kernel = std::min(kernel_left, computing);
   kernel_left -= out.kernel;
@@ -192,6 +229,8 @@ void Sampler::start_sampling() {
   if (schedstat_ < 0) return;
   // The shortest of a few readings: another process may run meanwhile.
   for (int i = 0; i < 5; ++i) {
+    ThreadTimes times;
+    read_times(times);
     const Nanoseconds begin = now();
     if (!read_counters(start_)) return;
     const Nanoseconds took = std::max<Nanoseconds>(now() - begin, 100);
@@ -210,6 +249,7 @@ void Sampler::decline_sampling() {
   first_ = 0;
   long_ = read_at_ = INT64_MAX;
   mpi_time.watched = false;
+  mpi_time.due = INT64_MAX;
   ::close(std::exchange(schedstat_, -1));
 }
 

@@ -13,6 +13,7 @@
 #include "core/base/text.hpp"
 #include "profiles/record/call_draw.hpp"
 #include "profiles/record/record.hpp"
+#include "shim/causes/poll_stretch.hpp"
 #include "shim/clock.hpp"
 #include "shim/guard.hpp"
 #include "shim/live/live.hpp"
@@ -20,21 +21,21 @@
 
 namespace latecomer::shim {
 
-struct ThreadTimes;
-
 /// Time of the calling thread inside blocking collectives, inside calls that wait for messages, inside MPI's calls for
 /// files, and inside its other calls that may wait.
 struct MpiTime {
   Nanoseconds collectives = 0, io = 0, other_mpi = 0;
   profiles::CallDraw messages;
+  Nanoseconds read = 0;       ///< at the end of calls that wait for messages, in readings of the thread's times
   Nanoseconds stood_for = 0;  ///< estimated time in collectives of epochs that are not logged, beyond `collectives`
   Nanoseconds io_seen = 0, io_cpu = 0;  ///< of `io` in sampled intervals: time, and processor time
+  Nanoseconds due = INT64_MAX;          ///< from then on, a reading of the thread's times pays; INT64_MAX: never
   std::uint8_t unclocked = 0;           ///< calls that read no clock, modulo 256
   bool sampled = false;                 ///< an interval of this thread is being sampled
   bool watched = false;                 ///< this thread's waits for messages are added up by rank
   bool polls = false;                   ///< a stretch of polls of this thread is open
 
-  Nanoseconds inside() const { return collectives + io + other_mpi + messages.sum(); }
+  Nanoseconds inside() const { return collectives + io + other_mpi + messages.sum() + read; }
 };
 extern constinit thread_local MpiTime mpi_time;
 
@@ -57,6 +58,16 @@ inline void end_polls() {
     end_open_stretch();
 }
 
+/// Ends a span of time outside or inside MPI, if a reading of the thread's times pays. Call this function at the entry
+/// of a call that may wait, and at its exit after its time was added. `call`: adds the time of the reading at an exit,
+/// in which the thread may lose its core. Returns the time after the reading.
+Nanoseconds end_long_span(Nanoseconds at, Nanoseconds MpiTime::*call);
+inline Nanoseconds end_span(Nanoseconds at, Nanoseconds MpiTime::*call = nullptr) {
+  if (at >= mpi_time.due) [[unlikely]]
+    return end_long_span(at, call);
+  return at;
+}
+
 /// Draws the next message call that is timed, after one that took `time`.
 void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at);
 
@@ -68,7 +79,7 @@ class MessageCall {
     end_polls();
     if (counts) weight_ = mpi_time.messages.weigh_next();
     if (weight_ > 0) {
-      const Nanoseconds at = now();
+      const Nanoseconds at = end_span(now());
       begin_ = at - mpi_time.inside();
       live->message.store(at, std::memory_order_relaxed);
       return;
@@ -90,6 +101,7 @@ class MessageCall {
     const Nanoseconds at = now(), time = at - mpi_time.inside() - begin_;
     if (mpi_time.messages.add(weight_, time)) [[unlikely]]
       draw_message_call(weight_, time, at);
+    end_span(at, &MpiTime::read);
     keep_on_disk(at);
     return mpi_time.watched && time > kTransfer ? weight_ * time : 0;
   }
@@ -110,7 +122,7 @@ class OtherCall {
       keep_on_disk_sometimes();
       return;
     }
-    const Nanoseconds at = now();
+    const Nanoseconds at = end_span(now());
     begin_ = at - mpi_time.inside();
     live->kind.store(sum == &MpiTime::io ? profiles::LiveCall::file : profiles::LiveCall::other,
                      std::memory_order_relaxed);
@@ -124,6 +136,7 @@ class OtherCall {
     mpi_time.*sum_ += at - mpi_time.inside() - begin_;
     live->message.store(0, std::memory_order_relaxed);
     live->kind.store(profiles::LiveCall::message, std::memory_order_relaxed);
+    end_span(at, sum_);
     keep_on_disk(at);
   }
 
@@ -167,6 +180,10 @@ void charge_polls(std::uint32_t polls);
 /// At the beginning of an interval, the sampler does not know that the interval will be long. So it reads the counters
 /// at an exit if the last reading is long ago. The next such reading gives the work of the thread between the two. If
 /// one interval and its call take most of that time, these figures count as the parts of that interval.
+///
+/// A rank that waits in MPI has its core or not, which says nothing about its own work. So the times of the thread are
+/// also read at entries and exits of MPI, as often as pays. Such a span is then mostly outside or mostly inside MPI,
+/// and only what it has outside counts.
 class Sampler {
  public:
   /// On the thread that starts MPI. Without the kernel's counters nothing is sampled.
@@ -182,6 +199,8 @@ class Sampler {
   }
   /// Reads the kernel's counters of the thread, for which the run pays. Returns false without them.
   bool read_times(ThreadTimes& out);
+  /// Adds up what the thread did outside MPI since the last span, by `times`, which were read at that time.
+  void end_span(const ThreadTimes& times, Nanoseconds at);
   /// Measures what timing a message call takes, and sets the time of the run that pays for it.
   void price_message_calls();
   /// At the end of the job: total_usage() stands still.
@@ -231,13 +250,18 @@ class Sampler {
   }
 
  private:
+  /// Outside MPI.
+  struct Outside {
+    Nanoseconds awake = 0, runnable = 0, blocked = 0;
+  };
   struct Reading {
-    Nanoseconds wall = 0, cpu = 0, kernel = 0, runnable = 0, napped = 0, process = 0;
+    Nanoseconds wall = 0, cpu = 0, kernel = 0, process = 0;
+    Outside outside;
     MpiTime mpi;
     std::uint64_t faults = 0, preempted = 0;
   };
   bool read_thread(ThreadTimes& out) const;
-  bool read_counters(Reading& out) const;
+  bool read_counters(Reading& out);
   /// `kernel_left`: time of the kernel that did not fit into earlier intervals, because ticks count it. It goes into
   /// this one as far as it fits.
   profiles::Usage usage_between(const Reading& a, const Reading& b, Nanoseconds& kernel_left) const;
@@ -275,17 +299,34 @@ class Sampler {
   core::SplitMix64 random_{1};
   Nanoseconds opened_at_ = 0;
   Nanoseconds cost_ = 0;  ///< of one reading
-  Nanoseconds cost_of_times_ = INT64_MAX;
+  Nanoseconds cost_of_times_ = 0;
   /// The message calls of a sampled interval that are surely timed. Derived: their timing costs as much as a reading.
   std::uint32_t sure_calls_ = 0;
   Nanoseconds kernel_left_ = 0;
   Nanoseconds fault_ = 0;    ///< the most that a page fault costs
   std::uint32_t exits_ = 1;  ///< between the last two random samples
   Reading begin_, start_;
+  Outside outside_;
+  struct {
+    Nanoseconds at = 0, cpu = 0, runnable = 0, napped = 0, inside = 0, io = 0;
+  } span_;  ///< the readings at its begin
   profiles::Usage interval_, final_;
   profiles::Peers peers_;      ///< since begin_
   profiles::Peers all_peers_;  ///< of the run
 };
 extern constinit Sampler sampler;
+
+/// One reading of the thread's times. Another thread may get the core in it: then it is done again.
+struct TimesReading {
+  static constexpr int kMost = 4;  ///< chosen: a thread that has just got the core keeps it for longer than a reading
+  Nanoseconds begin, end = now();
+
+  TimesReading();
+  const ThreadTimes* times() const { return read_ ? &times_ : nullptr; }
+
+ private:
+  ThreadTimes times_;
+  bool read_ = false;
+};
 
 }  // namespace latecomer::shim
