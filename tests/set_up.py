@@ -161,11 +161,16 @@ late = lambda bound=bound, samples=10, **parts: sentences(bound, part="verdict",
                                                                           "preempted": 0}, ranks=[
     {"rank": r, "mean_offset_ns": 2e7 * (r == 3), "stddev_ns": 0, "last_count": 10 * (r == 3), "histogram": {"unit": "ns", "scale": "log", "edges": [], "counts": [], "mean": 0, "p50": 0, "p90": 0, "p99": 0, "max": 0},
      "waited_ns": 0.2e9 * (r != 3), "awaited_ns": 0.6e9 * (r == 3), "before": {"samples": samples, "wall_ns": 1e7 + 2e7 * (r == 3), "collectives_ns": 0, "messages_ns": 0, "io_ns": 0, "kernel_ns": 0, "computing_ns": 1e7, "runnable_ns": 0,
-     "blocked_ns": 0, "faults": 0, "preempted": 0, **{key: value + parts.get("base", 0) for key, value in (parts.items() if r == 3 else ()) if key != "base"}}} for r in range(4)])
+     "blocked_ns": 0, "faults": 0, "preempted": 0, "threads_ns": parts.get("team", 0), **{key: value + parts.get("base", 0) for key, value in (parts.items() if r == 3 else ()) if key not in ("base", "team")}}} for r in range(4)])
 verdict(late(blocked_ns=2e7), ["is asleep or stopped", "with equal work on all ranks, the run would take about 15% less time, and 20% less if that cause alone went away."])
 # Three quarters of the lateness are sleep, and the rest is work: only the sleep can go away.
 verdict(late(blocked_ns=1.5e7, computing_ns=5e6), ["is asleep or stopped (75% of its lateness); with equal work on all ranks, the run would take about 15% less time, and 15% less if that cause alone went away."])
 verdict(late(other_mpi_ns=2e7), ["Rank 3 spends its time in other MPI calls, such as those that make communicators (100% of its lateness)"], ["wait for messages"])
+# It sleeps while other threads of its process compute or are in MPI. Their work can only move.
+verdict(late(blocked_ns=2e7, threads_ns=1.1e7), ["Rank 3 waits for its own threads (100% of its lateness)"], ["asleep", "went away"])
+verdict(late(blocked_ns=2e7, threads_ns=1.1e7, threads_in_mpi_ns=1.1e7), ["Rank 3 waits for its own threads, which are in MPI calls (100% of its lateness)"], ["asleep", "went away"])
+verdict(late(blocked_ns=2e7, threads_ns=9e6, threads_in_mpi_ns=9e6), ["is asleep or stopped"], ["own threads"])
+verdict(late(blocked_ns=2e7, team=9e7), ["is asleep or stopped"], ["own threads"])  # all ranks have threads that compute
 verdict(late(computing_ns=2e7, base=1e7), ["computes 3 times as long", "with equal work on all ranks, the run would take about 15% less time."], ["went away"])
 verdict(late(computing_ns=3e5, base=1e7), ["computes slightly longer than the others"], ["1.0 times"])
 # Two samples of ten calls say nothing. Rank 3 computes 0.2 s longer than the others in a second, which is as long as they wait for it.

@@ -11,6 +11,8 @@ namespace latecomer::profiles::analysis {
 
 void ProcessTimes::add(const ProcessTimes& o) {
   for (const TimeColumn& c : kTimeColumns) this->*c.value += o.*c.value;
+  threads += o.threads;
+  threads_in_mpi += o.threads_in_mpi;
   init += o.init;
   end += o.end;
 }

@@ -17,7 +17,8 @@ namespace latecomer::profiles::analysis {
 /// MPI_Finalize. Nanoseconds.
 struct ProcessTimes {
   double computing = 0, kernel = 0, runnable = 0, blocked = 0, messages = 0, io = 0, other_mpi = 0, collectives = 0;
-  double init = 0, end = 0, ends = 0;  ///< in MPI_Init; in MPI_Finalize until the last process has come there; both
+  double threads = 0, threads_in_mpi = 0;  ///< of the process's other threads; no part includes them
+  double init = 0, end = 0, ends = 0;      ///< in MPI_Init; in MPI_Finalize until the last process has come there; both
   void add(const ProcessTimes& o);
   /// The time outside MPI.
   double own() const { return computing + kernel + runnable + blocked; }

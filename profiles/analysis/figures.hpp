@@ -17,7 +17,7 @@ struct IntervalFigures {
   double stand_for = 0;  ///< intervals that the samples stand for
   double wall = 0, collectives = 0, messages = 0, io = 0, other_mpi = 0, computing = 0, kernel = 0, runnable = 0,
          blocked = 0;
-  double faults = 0, preempted = 0, page_faults = 0, threads = 0;
+  double faults = 0, preempted = 0, page_faults = 0, threads = 0, threads_in_mpi = 0;
   /// A rank whose messages the row's rank waited for, and the mean wait in nanoseconds.
   struct Peer {
     long rank = 0;
@@ -37,7 +37,7 @@ inline constexpr std::pair<std::string_view, double IntervalFigures::*> kInterva
     {"kernel_ns", &IntervalFigures::kernel},       {"runnable_ns", &IntervalFigures::runnable},
     {"blocked_ns", &IntervalFigures::blocked},     {"faults", &IntervalFigures::faults},
     {"preempted", &IntervalFigures::preempted},    {"page_faults_ns", &IntervalFigures::page_faults},
-    {"threads_ns", &IntervalFigures::threads}};
+    {"threads_ns", &IntervalFigures::threads},     {"threads_in_mpi_ns", &IntervalFigures::threads_in_mpi}};
 
 /// One rank at a site, or the consecutive ranks that share a row of the profile.
 struct RankRow {

@@ -13,7 +13,16 @@ constexpr double kLeast = 0.01;
 /// The share of a rank's wait that must be for one rank for a chain to name it. Derived: no other rank has as much.
 constexpr double kMostly = 0.5;
 
+/// The share of a rank's sleep that its other threads must account for. Chosen: they may lose their cores meanwhile.
+constexpr double kOfSleep = 0.5;
+
 }  // namespace
+
+SleepsFor sleeps_for(double slept, double threads, double threads_in_mpi) {
+  if (slept <= 0) return SleepsFor::unknown;
+  if (threads_in_mpi >= kOfSleep * slept) return SleepsFor::own_calls;
+  return threads >= kOfSleep * slept ? SleepsFor::own_threads : SleepsFor::unknown;
+}
 
 double SiteIntervals::Compared::all_excess() const {
   double sum = 0;
@@ -32,11 +41,18 @@ void Baseline::Sums::add(const Sums& o, double sign) {
   samples += sign * o.samples;
   intervals += sign * o.intervals;
   wall += sign * o.wall;
+  threads += sign * o.threads;
+  threads_in_mpi += sign * o.threads_in_mpi;
   for (std::size_t k = 0; k < kCauses; ++k) parts[k] += sign * o.parts[k];
 }
 
 Baseline::Sums Baseline::sums_of(const IntervalFigures& before) {
-  Sums out{before.samples, before.stand_for, before.wall * before.stand_for, {}};
+  Sums out{before.samples,
+           before.stand_for,
+           before.wall * before.stand_for,
+           before.threads * before.stand_for,
+           before.threads_in_mpi * before.stand_for,
+           {}};
   out.parts[computing] = before.computing;
   out.parts[mpi_wait] = before.messages;
   out.parts[no_core] = before.runnable;
@@ -67,7 +83,12 @@ std::optional<SiteIntervals::Compared> SiteIntervals::compare(const RankRow& row
   }
   if (others.samples < enough) return {};
   Compared out;
-  out.late_ns = mine.wall / mine.intervals - others.wall / others.intervals;
+  const auto longer = [&](double Baseline::Sums::*sum) {
+    return mine.*sum / mine.intervals - others.*sum / others.intervals;
+  };
+  out.late_ns = longer(&Baseline::Sums::wall);
+  out.threads_ns = longer(&Baseline::Sums::threads);
+  out.threads_in_mpi_ns = longer(&Baseline::Sums::threads_in_mpi);
   for (std::size_t k = 0; k < kCauses; ++k) {
     out.mine[k] = mine.parts[k] / mine.intervals;
     out.others[k] = others.parts[k] / others.intervals;

@@ -41,6 +41,12 @@ enum class ChainEnd {
   cycle,      ///< the rank's peer stands in the chain already
 };
 
+/// What a rank waits for while it sleeps longer than the others.
+enum class SleepsFor { unknown, own_threads, own_calls };
+/// The arguments: how much longer the rank slept than the others, and how much longer other threads of its process used
+/// processors and were inside MPI. All ranks may have threads that work beside the rank, so only the difference tells.
+SleepsFor sleeps_for(double slept, double threads, double threads_in_mpi);
+
 /// The fewest samples for which a report names a cause, because the mean of fewer samples is uncertain. For a site with
 /// few calls, samples of two thirds of the calls are enough: the other calls cannot change the largest part.
 inline constexpr double kFewSamples = 5;
@@ -58,7 +64,7 @@ class Baseline {
  private:
   friend class SiteIntervals;
   struct Sums {
-    double samples = 0, intervals = 0, wall = 0;
+    double samples = 0, intervals = 0, wall = 0, threads = 0, threads_in_mpi = 0;
     Shares parts{};
     void add(const Sums& o, double sign);
   };
@@ -76,10 +82,13 @@ class SiteIntervals {
   /// no longer than the mean of all ranks.
   struct Compared {
     double late_ns = 0;  ///< how much longer the rank's interval is
+    /// How much longer other threads of its process used processors, or were inside MPI.
+    double threads_ns = 0, threads_in_mpi_ns = 0;
     Shares mine{}, others{};
     double excess(std::size_t part) const { return mine[part] > others[part] ? mine[part] - others[part] : 0; }
     double all_excess() const;
     Cause largest() const;  ///< the part with the largest excess
+    SleepsFor sleeps_for() const { return analysis::sleeps_for(excess(blocked), threads_ns, threads_in_mpi_ns); }
   };
   /// Empty: fewer than enough_samples() intervals were sampled.
   std::optional<Compared> compare(const RankRow& row) const;

@@ -2,28 +2,34 @@
 // Compares the shares of the parts of the ranks' times.
 #include "profiles/analysis/whole_run.hpp"
 
+#include <algorithm>
+
 namespace latecomer::profiles::analysis {
 
 std::optional<LongerPart> longer_part(const std::vector<RankFigures>& ranks, const RankFigures& rank,
                                       double ProcessTimes::*without, double least) {
   if (rank.wall <= 0) return {};
+  const auto count = std::ranges::count_if(ranks, [&](const RankFigures& r) { return &r != &rank && r.wall > 0; });
+  if (count == 0) return {};
+  const auto mean_of_others = [&](double ProcessTimes::*part) {
+    double sum = 0;
+    for (const RankFigures& other : ranks)
+      if (&other != &rank && other.wall > 0) sum += other.times.*part / other.wall;
+    return sum / static_cast<double>(count);
+  };
+  const auto longer = [&](double ProcessTimes::*part) { return rank.times.*part / rank.wall - mean_of_others(part); };
   std::optional<LongerPart> found;
   for (std::size_t k = 0; k < kPartsBetween; ++k) {
     const auto part = kTimeColumns[k].value;
     if (part == without) continue;
-    double others = 0, count = 0;
-    for (const RankFigures& other : ranks)
-      if (&other != &rank && other.wall > 0) {
-        others += other.times.*part / other.wall;
-        ++count;
-      }
-    if (count == 0) return {};
-    others /= count;
-    const double mine = rank.times.*part / rank.wall;
+    const double mine = rank.times.*part / rank.wall, others = mean_of_others(part);
     const double error = part == &ProcessTimes::messages ? 2 * rank.messages_error / rank.wall : 0;
     if (mine - others >= least + error && (!found || mine - others > found->mine - found->others))
       found = LongerPart{k, mine, others};
   }
+  if (found && kTimeColumns[found->part].value == &ProcessTimes::blocked)
+    found->sleeps_for =
+        sleeps_for(found->mine - found->others, longer(&ProcessTimes::threads), longer(&ProcessTimes::threads_in_mpi));
   return found;
 }
 

@@ -14,6 +14,7 @@ namespace latecomer::profiles::analysis {
 struct LongerPart {
   std::size_t part = 0;         ///< in kTimeColumns
   double mine = 0, others = 0;  ///< share of this part in the rank's time; mean of the shares in the others' times
+  SleepsFor sleeps_for = SleepsFor::unknown;
 };
 
 /// The part of the rank's time whose share exceeds the mean share of the other ranks most, by at least `least`.

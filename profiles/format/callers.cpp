@@ -59,7 +59,8 @@ Json usage_json(const Usage& usage, double by) {
         std::pair{"kernel_ns", usage.kernel}, std::pair{"runnable_ns", usage.runnable},
         std::pair{"blocked_ns", usage.blocked}, std::pair{"faults", static_cast<Nanoseconds>(usage.faults)},
         std::pair{"preempted", static_cast<Nanoseconds>(usage.preempted)},
-        std::pair{"page_faults_ns", usage.page_faults()}, std::pair{"threads_ns", usage.threads}})
+        std::pair{"page_faults_ns", usage.page_faults()}, std::pair{"threads_ns", usage.threads},
+        std::pair{"threads_in_mpi_ns", usage.threads_in_mpi}})
     out[name] = static_cast<double>(value) / by;
   return out;
 }

@@ -289,6 +289,8 @@ std::vector<analysis::ProcessFigures> processes_of(const Json& profile) {
     one.core_list = p.value("core_list", "");
     one.courteous = p.value("waiting", "") == "courteous";
     for (const analysis::TimeColumn& c : analysis::kTimeColumns) one.times.*c.value = number_in(p, c.key);
+    one.times.threads = number_in(p, "threads_ns");
+    one.times.threads_in_mpi = number_in(p, "threads_in_mpi_ns");
     if (one.wall > 0) {  // else the parts between the ends are not known
       one.times.init = number_in(p, "init_ns");
       one.times.end = number_in(p, "end_ns");

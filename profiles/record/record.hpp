@@ -44,14 +44,16 @@ struct Usage {
   std::uint64_t faults = 0;     ///< page faults
   std::uint64_t preempted = 0;  ///< how often another process or thread took the processor
   Nanoseconds threads = 0;      ///< processor time of the process's other threads, which no part includes
-  Nanoseconds faulting = 0;     ///< the most that `faults` can take of `kernel`, by the cost measured at the start
+  /// At least one of these threads was inside MPI: a lower bound.
+  Nanoseconds threads_in_mpi = 0;
+  Nanoseconds faulting = 0;  ///< the most that `faults` can take of `kernel`, by the cost measured at the start
   /// The time of `kernel` that page faults explain.
   Nanoseconds page_faults() const { return std::min(kernel, faulting); }
   /// `times`: the factor with which the other figures count.
   void add(const Usage& o, std::int64_t times = 1) {
     for (Nanoseconds Usage::*part :
          {&Usage::wall, &Usage::collectives, &Usage::messages, &Usage::io, &Usage::other_mpi, &Usage::computing,
-          &Usage::kernel, &Usage::runnable, &Usage::blocked, &Usage::threads, &Usage::faulting})
+          &Usage::kernel, &Usage::runnable, &Usage::blocked, &Usage::threads, &Usage::threads_in_mpi, &Usage::faulting})
       this->*part = plus(this->*part, o.*part, times);
     faults += static_cast<std::uint64_t>(times) * o.faults;
     preempted += static_cast<std::uint64_t>(times) * o.preempted;

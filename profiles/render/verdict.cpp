@@ -21,6 +21,7 @@ using analysis::CallerNode;
 using analysis::ChainEnd;
 using analysis::RankRow;
 using analysis::SiteIntervals;
+using analysis::SleepsFor;
 
 std::string number(double value) {
   char text[32];
@@ -140,14 +141,22 @@ std::string text_of(const Words& words, double mine, double others) {
                       shows ? number(ratio) + " times as long as" : "slightly longer than");
 }
 
+std::string own_threads_text(SleepsFor sleeps_for) {
+  return sleeps_for == SleepsFor::own_calls ? "waits for its own threads, which are in MPI calls"
+                                            : "waits for its own threads";
+}
+
 std::string text_of(const SiteIntervals::Compared& compared, const RankRow& row, double cores) {
   const analysis::Cause cause = compared.largest();
   if (cause == analysis::no_core && own_threads_run(row.before, cores))
     return "waits for a core that its own threads use";
+  if (cause == analysis::blocked && compared.sleeps_for() != SleepsFor::unknown)
+    return own_threads_text(compared.sleeps_for());
   return text_of(kWords[cause], compared.mine[cause], compared.others[cause]);
 }
 
 std::string text_of(const analysis::LongerPart& longer) {
+  if (longer.sleeps_for != SleepsFor::unknown) return own_threads_text(longer.sleeps_for);
   return text_of(kPartWords[longer.part], longer.mine, longer.others);
 }
 
@@ -390,11 +399,12 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   text += std::string(text.empty() ? "With" : "; with") + " equal work on all ranks, " +
           (cut_short(profile) ? "that part of the run would have taken" : "the run would take") +
           (t.part_only() ? " at least " : " about ") + percent(known * equal, 1) + " less time";
-  // Work can only move to other ranks. Sleep and foreign processes can go away, and the rest of the lateness stays.
+  // Work can only move to other ranks, also that of a rank's threads. Sleep and foreign processes can go away, and the
+  // rest of the lateness stays.
   const auto compared = one ? intervals.compare(*shown) : std::nullopt;
   const auto cause = compared ? compared->largest() : analysis::computing;
   if (gone > 0 && compared && compared->late_ns > 0.5 * shown->offset &&
-      (cause == analysis::no_core || cause == analysis::blocked))
+      (cause == analysis::no_core || (cause == analysis::blocked && compared->sleeps_for() == SleepsFor::unknown)))
     text += ", and " + percent(known * gone * std::clamp(compared->excess(cause) / compared->late_ns, 0.0, 1.0), 1) +
             " less if that cause alone went away";
   out.push_back(text + ".");

@@ -291,6 +291,7 @@ void end_call(ObservedCall& call) noexcept {
     } catch (...) {
       lost = true;
     }
+  note_other_thread(exit - call.arrival, at);
   end_span(at, &MpiTime::collectives);
   if (after.identify || after.meet) [[unlikely]]
     do_together(state, after);

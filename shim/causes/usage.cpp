@@ -23,6 +23,7 @@ namespace latecomer::shim {
 constinit thread_local MpiTime mpi_time;
 constinit std::atomic<bool> timing{false};
 constinit Sampler sampler;
+constinit OtherThreads other_threads;
 
 namespace {
 
@@ -84,6 +85,7 @@ profiles::Usage outside_collectives(const profiles::Usage& all, Nanoseconds leng
   }
   out.faulting = share(all.faulting, own);
   out.threads = share(all.threads, all.wall);
+  out.threads_in_mpi = share(all.threads_in_mpi, all.wall);
   out.faults = static_cast<std::uint64_t>(share(static_cast<Nanoseconds>(all.faults), own));
   out.preempted = static_cast<std::uint64_t>(share(static_cast<Nanoseconds>(all.preempted), own));
   return out;
@@ -181,6 +183,7 @@ bool Sampler::read_counters(Reading& out) {
   out.outside = outside_;
   out.cpu = times.cpu;
   out.process = in_ns(process);
+  out.threads_in_mpi = other_threads.inside();
   // Ticks decide how the processor time divides, so only sums of many intervals are exact.
   out.kernel = in_ns(usage.ru_stime);
   out.mpi = mpi_time;
@@ -218,6 +221,7 @@ profiles::Usage Sampler::usage_between(const Reading& a, const Reading& b, Nanos
   out.preempted = b.preempted - a.preempted;
   out.faulting = static_cast<Nanoseconds>(out.faults) * fault_;
   out.threads = std::max<Nanoseconds>(0, (b.process - a.process) - (b.cpu - a.cpu));
+  out.threads_in_mpi = b.threads_in_mpi - a.threads_in_mpi;
   return out;
 }
 

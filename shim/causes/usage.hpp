@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <utility>
@@ -39,10 +40,33 @@ struct MpiTime {
 };
 extern constinit thread_local MpiTime mpi_time;
 
+/// The time for which threads of the process were inside MPI, without the thread that started it.
+class OtherThreads {
+ public:
+  /// A thread was in a call for `time`, until `at`. Of calls at the same time, the sum has a lower bound of their
+  /// union.
+  void add(Nanoseconds time, Nanoseconds at) {
+    Nanoseconds before = until_.load(std::memory_order_relaxed);
+    while (before < at && !until_.compare_exchange_weak(before, at, std::memory_order_relaxed)) {
+    }
+    sum_.fetch_add(std::clamp<Nanoseconds>(at - before, 0, time), std::memory_order_relaxed);
+  }
+  Nanoseconds inside() const { return sum_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<Nanoseconds> sum_{0}, until_{0};
+};
+extern constinit OtherThreads other_threads;
+
 /// Whether calls that wait are timed: latecomer observes, with the policy key `causes`.
 extern constinit std::atomic<bool> timing;
 /// A shorter call waits for no rank: it transfers a message. Chosen: twice the time of a message in shared memory.
 constexpr Nanoseconds kTransfer = 1000;
+
+/// At the end of a timed call, also of a collective.
+inline void note_other_thread(Nanoseconds time, Nanoseconds at) {
+  if (!mpi_time.watched && time > kTransfer) other_threads.add(time, at);
+}
 
 /// After a call of the program that read no clock: every 32nd one reads it. Chosen: then it takes 0.3 ns of a call.
 /// Such a call alone, made every two seconds, still leads to a snapshot within a minute.
@@ -101,6 +125,7 @@ class MessageCall {
     const Nanoseconds at = now(), time = at - mpi_time.inside() - begin_;
     if (mpi_time.messages.add(weight_, time)) [[unlikely]]
       draw_message_call(weight_, time, at);
+    note_other_thread(time, at);
     end_span(at, &MpiTime::read);
     keep_on_disk(at);
     return mpi_time.watched && time > kTransfer ? weight_ * time : 0;
@@ -132,8 +157,9 @@ class OtherCall {
   OtherCall& operator=(const OtherCall&) = delete;
   ~OtherCall() {
     if (!counts_) return;
-    const Nanoseconds at = now();
-    mpi_time.*sum_ += at - mpi_time.inside() - begin_;
+    const Nanoseconds at = now(), time = at - mpi_time.inside() - begin_;
+    mpi_time.*sum_ += time;
+    note_other_thread(time, at);
     live->message.store(0, std::memory_order_relaxed);
     live->kind.store(profiles::LiveCall::message, std::memory_order_relaxed);
     end_span(at, sum_);
@@ -255,7 +281,7 @@ class Sampler {
     Nanoseconds awake = 0, runnable = 0, blocked = 0;
   };
   struct Reading {
-    Nanoseconds wall = 0, cpu = 0, kernel = 0, process = 0;
+    Nanoseconds wall = 0, cpu = 0, kernel = 0, process = 0, threads_in_mpi = 0;
     Outside outside;
     MpiTime mpi;
     std::uint64_t faults = 0, preempted = 0;

@@ -325,6 +325,14 @@ TEST_CASE("a chain of messages leads to the rank that does something else", "[an
   REQUIRE(chain->longer);
   CHECK(kTimeColumns[chain->longer->part].key == "computing_ns");
   CHECK((chain->longer->mine == Approx(0.9) && chain->longer->others == Approx(0.85 / 3)));
+  // Rank 1 sleeps instead. Its threads compute, and then they are in MPI calls.
+  std::swap(ranks[1].times.computing, ranks[1].times.blocked);
+  CHECK(follow_messages(ranks)->longer->sleeps_for == SleepsFor::unknown);
+  ranks[1].times.threads = 880;
+  CHECK(follow_messages(ranks)->longer->sleeps_for == SleepsFor::own_threads);
+  ranks[1].times.threads_in_mpi = 880;
+  CHECK(follow_messages(ranks)->longer->sleeps_for == SleepsFor::own_calls);
+  std::swap(ranks[1].times.computing, ranks[1].times.blocked);
 
   ranks[0].times.messages = 0;
   ranks[3].times.messages = 720;
