@@ -249,7 +249,7 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
     if (mpi_time.watched) {
       if (blocks) sampler.end_interval_at_arrival();
       else sampler.discard_interval();
-      end_span(call.arrival - job_clocks().offset.load(std::memory_order_relaxed));
+      end_span_at_entry(call.arrival - job_clocks().offset.load(std::memory_order_relaxed), nullptr);
     }
     if (blocks) show_call(call);
     if (step.hear || step.ends_epoch) [[unlikely]]
@@ -292,7 +292,7 @@ void end_call(ObservedCall& call) noexcept {
       lost = true;
     }
   note_other_thread(exit - call.arrival, at);
-  end_span(at, &MpiTime::collectives);
+  end_span_at_exit(at, &MpiTime::collectives);
   if (after.identify || after.meet) [[unlikely]]
     do_together(state, after);
   try {

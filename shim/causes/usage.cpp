@@ -148,11 +148,19 @@ void Sampler::end_span(const ThreadTimes& times, Nanoseconds at) {
   mpi_time.due = at + kBudget * cost_of_times_;
 }
 
-Nanoseconds end_long_span(Nanoseconds at, Nanoseconds MpiTime::*call) {
+Nanoseconds read_at_entry(Nanoseconds at, Nanoseconds MpiTime::*call) {
+  const KeepErrno keep;
+  // A thread loses its core at the end of a system call, so the times are those before it.
+  if (ThreadTimes times; sampler.read_times(times)) sampler.end_span(times, at);
+  const Nanoseconds end = now();
+  if (call) mpi_time.*call += end - at;
+  return end;
+}
+
+void read_at_exit(Nanoseconds at, Nanoseconds MpiTime::*call) {
   const TimesReading reading;
-  if (call) mpi_time.*call += reading.end - at;
+  mpi_time.*call += reading.end - at;
   if (reading.times()) sampler.end_span(*reading.times(), reading.end);
-  return reading.end;
 }
 
 TimesReading::TimesReading() {

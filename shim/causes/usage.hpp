@@ -27,7 +27,7 @@ namespace latecomer::shim {
 struct MpiTime {
   Nanoseconds collectives = 0, io = 0, other_mpi = 0;
   profiles::CallDraw messages;
-  Nanoseconds read = 0;       ///< at the end of calls that wait for messages, in readings of the thread's times
+  Nanoseconds read = 0;       ///< at both ends of calls that wait for messages, in readings of the thread's times
   Nanoseconds stood_for = 0;  ///< estimated time in collectives of epochs that are not logged, beyond `collectives`
   Nanoseconds io_seen = 0, io_cpu = 0;  ///< of `io` in sampled intervals: time, and processor time
   Nanoseconds due = INT64_MAX;          ///< from then on, a reading of the thread's times pays; INT64_MAX: never
@@ -83,13 +83,16 @@ inline void end_polls() {
 }
 
 /// Ends a span of time outside or inside MPI, if a reading of the thread's times pays. Call this function at the entry
-/// of a call that may wait, and at its exit after its time was added. `call`: adds the time of the reading at an exit,
-/// in which the thread may lose its core. Returns the time after the reading.
-Nanoseconds end_long_span(Nanoseconds at, Nanoseconds MpiTime::*call);
-inline Nanoseconds end_span(Nanoseconds at, Nanoseconds MpiTime::*call = nullptr) {
+/// of a call that may wait, or at its exit after its time was added. The thread may lose its core in the reading, whose
+/// time is added to `call`; nullptr: the call counts it. Returns the time after the reading.
+Nanoseconds read_at_entry(Nanoseconds at, Nanoseconds MpiTime::*call);
+void read_at_exit(Nanoseconds at, Nanoseconds MpiTime::*call);
+inline Nanoseconds end_span_at_entry(Nanoseconds at, Nanoseconds MpiTime::*call) {
+  return at >= mpi_time.due ? read_at_entry(at, call) : at;
+}
+inline void end_span_at_exit(Nanoseconds at, Nanoseconds MpiTime::*call) {
   if (at >= mpi_time.due) [[unlikely]]
-    return end_long_span(at, call);
-  return at;
+    read_at_exit(at, call);
 }
 
 /// Draws the next message call that is timed, after one that took `time`.
@@ -103,7 +106,7 @@ class MessageCall {
     end_polls();
     if (counts) weight_ = mpi_time.messages.weigh_next();
     if (weight_ > 0) {
-      const Nanoseconds at = end_span(now());
+      const Nanoseconds at = end_span_at_entry(now(), &MpiTime::read);
       begin_ = at - mpi_time.inside();
       live->message.store(at, std::memory_order_relaxed);
       return;
@@ -126,7 +129,7 @@ class MessageCall {
     if (mpi_time.messages.add(weight_, time)) [[unlikely]]
       draw_message_call(weight_, time, at);
     note_other_thread(time, at);
-    end_span(at, &MpiTime::read);
+    end_span_at_exit(at, &MpiTime::read);
     keep_on_disk(at);
     return mpi_time.watched && time > kTransfer ? weight_ * time : 0;
   }
@@ -147,7 +150,7 @@ class OtherCall {
       keep_on_disk_sometimes();
       return;
     }
-    const Nanoseconds at = end_span(now());
+    const Nanoseconds at = end_span_at_entry(now(), sum);
     begin_ = at - mpi_time.inside();
     live->kind.store(sum == &MpiTime::io ? profiles::LiveCall::file : profiles::LiveCall::other,
                      std::memory_order_relaxed);
@@ -162,7 +165,7 @@ class OtherCall {
     note_other_thread(time, at);
     live->message.store(0, std::memory_order_relaxed);
     live->kind.store(profiles::LiveCall::message, std::memory_order_relaxed);
-    end_span(at, sum_);
+    end_span_at_exit(at, sum_);
     keep_on_disk(at);
   }
 
