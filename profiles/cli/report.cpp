@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -187,7 +188,12 @@ void print_json(WholeProfile& whole, const Profile& profile) {
   whole.profile["verdict"] = verdict(profile);
   whole.profile["wait_share"] = share_json(wait_share(profile));
   whole.profile["ranks"] = ranks_json(profile.analysis);
+  std::map<std::string, Json> loads;
+  for (const Json& host : whole.profile.value("hosts", Json::array()))
+    if (host.contains("load")) loads[host["host"].get<std::string>()] = host["load"];
   whole.profile["hosts"] = hosts_json(profile.analysis);
+  for (Json& host : whole.profile["hosts"])
+    if (const auto load = loads.find(host["host"].get<std::string>()); load != loads.end()) host["load"] = load->second;
   whole.profile["efficiency"] = efficiency_json(profile.analysis.efficiency());
   whole.write([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
 }

@@ -54,6 +54,7 @@ void Merged::add(const Contribution& one) {
   sum.edge_sum += one.edge_sum;
   take_frames(one.frames);
   take_unplanned(one.unplanned);
+  sum.loads.insert(sum.loads.end(), one.loads.begin(), one.loads.end());
   take_warnings(said_by(one.rank, one.warnings));
   take_texts(plans, said_by(one.rank, one.plans));
   take_texts(decisions, said_by(one.rank, one.decisions));
@@ -84,6 +85,7 @@ void Merged::merge(Merged&& other) {
   sum.edge_sum += other.sum.edge_sum;
   take_frames(other.sum.frames);
   take_unplanned(other.sum.unplanned);
+  std::ranges::move(other.sum.loads, std::back_inserter(sum.loads));
   warnings_dropped += other.warnings_dropped;
   texts_dropped += other.texts_dropped;
   records_dropped += other.records_dropped;

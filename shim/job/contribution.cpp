@@ -12,6 +12,7 @@
 #include "shim/call/idle.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/exchange/exchange.hpp"
+#include "shim/job/host_load.hpp"
 #include "shim/job/hosts.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
@@ -94,6 +95,7 @@ void refresh_contribution(const JobLock& lock, bool finished) {
     c.process.messages_error = static_cast<Nanoseconds>(calls.error());
   }
   for (std::size_t i = 0; i < profiles::kCosts; ++i) c.process.cost.of[i] = spent.of(static_cast<profiles::CostOf>(i));
+  refresh_host_load(c);
   c.process.courteous = job_rules().courteous || yields_by_itself();
   if (job_world().together) {
     c.clock_offset = job_clocks().offset;
