@@ -114,6 +114,12 @@ struct Site : CallFigures {
   double spent() const { return elapsed.mean * rank_calls; }
 };
 
+/// Calls that some figures leave out (profiles/record/not_counted.hpp).
+struct UncountedFigures {
+  std::string what;
+  double calls = 0, ranks = 0;
+};
+
 /// What ran on a host beside the job. Empty values are not known.
 struct HostLoadFigures {
   std::string host;

@@ -219,7 +219,8 @@ class ProfileWriter {
       add_peers(process, p.process.peers, 1);
       put(std::string(i ? "," : "") + "\n" + json_text(process));
     }
-    put("]," + hosts_text() + "\n\"cost\": " + json_text(cost_json()) + ",\n\"rank_sums\": [");
+    put("]," + hosts_text() + "\n\"not_counted\": " + json_text(not_counted_json()) +
+        ",\n\"cost\": " + json_text(cost_json()) + ",\n\"rank_sums\": [");
     write_sums();
     put("],\n\"sites\": [");
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -665,6 +666,14 @@ class ProfileWriter {
     for (const Member& p : all_.members) time += static_cast<double>(p.process.usage.wall);
     if (time == 0) return nullptr;
     out["share"] = all / time;
+    return out;
+  }
+
+  Json not_counted_json() const {
+    Json out = Json::array();
+    for (std::size_t i = 0; i < std::size(kUncounted); ++i)
+      if (const UncountedCalls& kind = all_.sum.not_counted.of[i]; kind.calls > 0)
+        out.push_back({{"what", std::string(kUncounted[i].key)}, {"calls", kind.calls}, {"ranks", kind.ranks}});
     return out;
   }
 

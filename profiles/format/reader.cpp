@@ -502,6 +502,8 @@ Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
   out.network = network_of(json);
   out.processes = processes_of(json);
   out.loads = loads_of(json);
+  for (const Json& one : json.value("not_counted", Json::array()))
+    out.not_counted.push_back({one["what"].get<std::string>(), one["calls"].get<double>(), one["ranks"].get<double>()});
   const bool whole_runs =
       std::ssize(out.processes) == out.job.ranks &&
       std::ranges::all_of(out.processes, [](const auto& p) { return p.times.init > 0 && p.wall > p.times.init; });
