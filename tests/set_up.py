@@ -70,11 +70,11 @@ def ranks(count, host="h", first=0, **more):
     return [process(first + r, host, **{"cores": "0-1", "host_cores": 2, **more}) for r in range(count)]
 
 
-def loaded(hosts, part="setup", crowded=False, **job):
+def loaded(hosts, part="setup", crowded=False, runnable=0.0, **job):
     """The sentences for what ran on hosts beside the job. `hosts`: by name, values that replace those of an idle host of 4 cores in a run of 10 s."""
     idle = {"ranks": 2, "cores": 4, "usable_cores": 4, "span_ns": 10 * SECOND, "ranks_ns": 20 * SECOND, "others_ns": 0.0, "others_error_ns": SECOND / 3, "others_share": 0.0,
             "steal_ns": 0, "pressure_ns": 0, "throttled_ns": 0}
-    processes = [process(2 * i + r, name, "0-3", 4) for i, name in enumerate(hosts) for r in range(2)] if not crowded else ranks(4)
+    processes = [process(2 * i + r, name, "0-3", 4, runnable=runnable) for i, name in enumerate(hosts) for r in range(2)] if not crowded else ranks(4)
     return sentences(processes, part=part, job=job, hosts=[{"host": name, "load": {**idle, **its}} for name, its in hosts.items()])
 
 
@@ -221,6 +221,9 @@ for case in ({"others_ns": 2.5 * SECOND}, {"others_ns": None, "others_error_ns":
 expect("quota", loaded({"n": {"throttled_ns": 10 * SECOND}}), ["A quota limits the control group of the job on host n: its processes were held back for 50% of the time of 2 cores during the run."])
 expect("quota with threads", loaded({"n": {"throttled_ns": 30 * SECOND}}), ["held back for 30.000 s of processor time during the run."])
 expect("both", loaded({"n": {"others_ns": 12 * SECOND, "pressure_ns": None, "throttled_ns": 10 * SECOND}}), ["took 30% of the cores of host n during the run. A quota limits"])
+# Where a quota keeps cores from the ranks, nothing says that other processes use them.
+expect("no core by a quota", loaded({"n": {"throttled_ns": 10 * SECOND}}, runnable=0.3), ["although it has a core for each of its 2 ranks."], ["A quota limits"])
+expect("no core by others", loaded({"n": {"others_ns": 12 * SECOND, "pressure_ns": None}}, runnable=0.3), ["its 2 ranks: other processes or threads use its cores."], ["Other processes took 30%"])
 # The verdict has these sentences beside the gravest finding.
 verdict(loaded({"h": {"others_ns": 12 * SECOND, "throttled_ns": 10 * SECOND}}, part="verdict", crowded=True), ["Host h runs 4 ranks on 2 cores", "Other processes took 30%", "A quota limits"])
 print(f"{failures} failures")

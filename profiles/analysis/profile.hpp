@@ -133,7 +133,7 @@ struct HostLoadFigures {
   Share others_share() const { return others ? Share::of(*others, cores * span) : Share(); }
   /// The share that others took at least, as far as the error of the measurement says.
   double others_least() const {
-    return others ? Share::of(std::max(0.0, *others - 2 * others_error), cores * span).value() : 0;
+    return others_share().known() ? Share::of(std::max(0.0, *others - 2 * others_error), cores * span).value() : 0;
   }
   /// The cores that the ranks can use at the same time.
   double used() const { return std::min(ranks, usable); }

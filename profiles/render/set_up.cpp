@@ -203,21 +203,30 @@ void judge_cores(const std::vector<SetUpHost>& hosts, std::vector<std::string>& 
   }
 }
 
+/// The least share of a host's cores that others take, and of the run in which a quota holds the job back, for a
+/// sentence. Chosen: ranks without a core for less time than that seldom make a run longer by as much.
+constexpr double kOthers = 0.05, kThrottled = 0.01;
+
+/// The time in which a quota held the job back, in runs of the ranks there. It may exceed 1, because threads use more
+/// cores than there are ranks.
+double held_back(const analysis::HostLoadFigures& load) {
+  return load.throttled.value_or(0) / std::max(1.0, load.span * load.used());
+}
+
 /// Names other processes on the cores of a host that has a core for each of its ranks.
-void judge_load(const std::vector<SetUpHost>& hosts, std::vector<std::string>& out) {
+void judge_load(const Profile& profile, const std::vector<SetUpHost>& hosts, std::vector<std::string>& out) {
   const SetUpHost* worst = nullptr;
   for (const SetUpHost& host : hosts)
     if (!host.crowded() && host.coreless() >= kCoreless && (!worst || host.coreless() > worst->coreless()))
       worst = &host;
-  if (worst)
-    out.push_back("Ranks of host " + worst->name + " were ready to run but had no core for " +
-                  percent(worst->coreless(), 1) + " of their time, although it has a core for each of its " +
-                  counted(worst->count(), "rank", "ranks") + ": other processes or threads use its cores.");
+  if (!worst) return;
+  const bool quota = std::ranges::any_of(
+      profile.loads, [&](const auto& load) { return load.host == worst->name && held_back(load) > kThrottled; });
+  out.push_back("Ranks of host " + worst->name + " were ready to run but had no core for " +
+                percent(worst->coreless(), 1) + " of their time, although it has a core for each of its " +
+                counted(worst->count(), "rank", "ranks") +
+                (quota ? "." : ": other processes or threads use its cores."));
 }
-
-/// The least share of a host's cores that others take, and of the run in which a quota holds the job back, for a
-/// sentence. Chosen: ranks without a core for less time than that seldom make a run longer by as much.
-constexpr double kOthers = 0.05, kThrottled = 0.01;
 
 /// "during the run", as far as the profile covers it.
 std::string during(const Profile& profile, const analysis::HostLoadFigures& load) {
@@ -245,11 +254,8 @@ std::string others_text(const Profile& profile) {
 
 /// Names the host on which the quota of the job's control group held it back longest.
 std::string quota_text(const Profile& profile) {
-  const auto held = [](const analysis::HostLoadFigures& h) {
-    return h.throttled.value_or(0) / std::max(1.0, h.span * h.used());
-  };
-  const auto worst = std::ranges::max_element(profile.loads, {}, held);
-  if (worst == profile.loads.end() || held(*worst) <= kThrottled) return "";
+  const auto worst = std::ranges::max_element(profile.loads, {}, held_back);
+  if (worst == profile.loads.end() || held_back(*worst) <= kThrottled) return "";
   const std::string cores = counted(worst->used(), "core", "cores");
   const Share share = Share::of(*worst->throttled, worst->span * worst->used());
   return "A quota limits the control group of the job on host " + worst->host + ": its processes were held back for " +
@@ -322,7 +328,7 @@ std::vector<std::string> set_up(const Profile& profile) {
   std::vector<std::string> out;
   const std::vector<SetUpHost> hosts = hosts_of(profile);
   judge_cores(hosts, out);
-  if (out.empty()) judge_load(hosts, out);  // else the ranks take cores from each other
+  if (out.empty()) judge_load(profile, hosts, out);  // else the ranks take cores from each other
   judge_speed(profile, hosts, out);
   if (std::string text = host_load(profile); !text.empty()) out.push_back(std::move(text));
   if (!out.empty() || hosts.empty()) return out;
