@@ -25,7 +25,7 @@ def process(rank, host, cores, host_cores, waiting="spin", computing=0.5, runnab
             **{key: SECOND * value for key, value in times.items()}}
 
 
-def sentences(processes, computing=None, samples=10, core_lists=True, scale=1e4, part="setup", job=None, last_state=None, **site):
+def sentences(processes, computing=None, samples=10, core_lists=True, scale=1e4, part="setup", job=None, last_state=None, hosts=None, **site):
     """`site`: values that replace those of the site. Reads a report on one site with 10 calls in 1 s. `computing`: mean time per rank before its calls, in units of `scale` ns. `job`: values that replace those of the job."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "p.json"
@@ -45,6 +45,8 @@ def sentences(processes, computing=None, samples=10, core_lists=True, scale=1e4,
         profile["job"].update(job or {})
         if last_state:
             profile["last_state"] = last_state
+        if hosts:
+            profile["hosts"] = hosts
         path.write_text(json.dumps(profile))
         report = subprocess.run([cli, "report", "--json", path], capture_output=True, text=True)
         assert report.returncode == 0, report.stderr
@@ -66,6 +68,14 @@ def expect(name, found, *wanted):
 
 def ranks(count, host="h", first=0, **more):
     return [process(first + r, host, **{"cores": "0-1", "host_cores": 2, **more}) for r in range(count)]
+
+
+def loaded(hosts, part="setup", crowded=False, runnable=0.0, **job):
+    """The sentences for what ran on hosts beside the job. `hosts`: by name, values that replace those of an idle host of 4 cores in a run of 10 s."""
+    idle = {"ranks": 2, "cores": 4, "usable_cores": 4, "span_ns": 10 * SECOND, "ranks_ns": 20 * SECOND, "others_ns": 0.0, "others_error_ns": SECOND / 3, "others_share": 0.0,
+            "steal_ns": 0, "pressure_ns": 0, "throttled_ns": 0}
+    processes = [process(2 * i + r, name, "0-3", 4, runnable=runnable) for i, name in enumerate(hosts) for r in range(2)] if not crowded else ranks(4)
+    return sentences(processes, part=part, job=job, hosts=[{"host": name, "load": {**idle, **its}} for name, its in hosts.items()])
 
 
 # More ranks than cores. Each of 4 ranks computes for 0.5 s of 1 s: with half a core each, its own work takes 1 s.
@@ -205,5 +215,23 @@ expect("few arrivals", sentences(ranks(2), part="verdict", calls=10_000, pattern
 ends = [dict(p, init_ns=0.3 * SECOND, end_ns=0.7 * SECOND * (p["rank"] != 3)) for p in ranks(4)]
 verdict(sentences(ends, part="verdict"), ["They waited for 29% of their time in MPI_Finalize, until rank 3 had come there.", "They spent 16% of their time in MPI_Init."])
 verdict(sentences([dict(p, init_ns=0.02 * SECOND, end_ns=0.01 * SECOND) for p in ranks(4)], part="verdict"), [], ["MPI_Init", "MPI_Finalize"])
+# What ran beside the job. The error of the measurement is 0.33 s: of 40 s, others took 2.3 s for sure, or only 1.9 s.
+expect("others", loaded({"n": {"others_ns": 12.4 * SECOND, "pressure_ns": 4 * SECOND}}),
+       ["Other processes took 31% of the cores of host n during the run (pressure: for 40% of that time, some process waited for a core)."])
+expect("others on two hosts", loaded({"m": {"others_ns": 3 * SECOND}, "n": {"others_ns": 8 * SECOND, "pressure_ns": None, "usable_cores": 2}, "o": {"others_ns": 2.5 * SECOND}}),
+       ["Other processes took 20% of the cores of host n during the run, and more than 5.0% on 1 other host. The ranks there may use 2 of its 4 cores."])
+expect("others until a snapshot", loaded({"n": {"others_ns": 12 * SECOND, "pressure_ns": None}}, unfinished=1), ["took 30% of the cores of host n in the first 10.000 s of the run."])
+unbound = ["No rank is bound"]
+for case in ({"others_ns": 2.5 * SECOND}, {"others_ns": None, "others_error_ns": None, "others_share": None, "throttled_ns": None}, {"span_ns": 0, "others_ns": 0, "others_error_ns": 0}, {"throttled_ns": 0.19 * SECOND}):
+    expect(f"nothing is said about {case}", loaded({"n": case}), unbound)
+# A quota stops both ranks for half of the time. With threads, it stops more cores than there are ranks.
+expect("quota", loaded({"n": {"throttled_ns": 10 * SECOND}}), ["A quota limits the control group of the job on host n: its processes were held back for 50% of the time of 2 cores during the run."])
+expect("quota with threads", loaded({"n": {"throttled_ns": 30 * SECOND}}), ["held back for 30.000 s of processor time during the run."])
+expect("both", loaded({"n": {"others_ns": 12 * SECOND, "pressure_ns": None, "throttled_ns": 10 * SECOND}}), ["took 30% of the cores of host n during the run. A quota limits"])
+# Where a quota keeps cores from the ranks, nothing says that other processes use them.
+expect("no core by a quota", loaded({"n": {"throttled_ns": 10 * SECOND}}, runnable=0.3), ["although it has a core for each of its 2 ranks."], ["A quota limits"])
+expect("no core by others", loaded({"n": {"others_ns": 12 * SECOND, "pressure_ns": None}}, runnable=0.3), ["its 2 ranks: other processes or threads use its cores."], ["Other processes took 30%"])
+# The verdict has these sentences beside the gravest finding.
+verdict(loaded({"h": {"others_ns": 12 * SECOND, "throttled_ns": 10 * SECOND}}, part="verdict", crowded=True), ["Host h runs 4 ranks on 2 cores", "Other processes took 30%", "A quota limits"])
 print(f"{failures} failures")
 sys.exit(bool(failures))

@@ -114,6 +114,31 @@ struct Site : CallFigures {
   double spent() const { return elapsed.mean * rank_calls; }
 };
 
+/// Calls that some figures leave out (profiles/record/not_counted.hpp).
+struct UncountedFigures {
+  std::string what;
+  double calls = 0, ranks = 0;
+};
+
+/// What ran on a host beside the job. Empty values are not known.
+struct HostLoadFigures {
+  std::string host;
+  double ranks = 0, cores = 0, usable = 0;  ///< of the job; online; that some rank may use
+  double span = 0;                          ///< of the measurement, ns
+  std::optional<double> others;             ///< processor time of the processes that are no ranks, ns
+  double others_error = 0;                  ///< its standard error
+  std::optional<double> pressure;           ///< time in which some process waited for a core, ns
+  std::optional<double> throttled;          ///< in which a quota held back the job's group, ns, sum over the cores
+
+  Share others_share() const { return others ? Share::of(*others, cores * span) : Share(); }
+  /// The share that others took at least, as far as the error of the measurement says.
+  double others_least() const {
+    return others_share().known() ? Share::of(std::max(0.0, *others - 2 * others_error), cores * span).value() : 0;
+  }
+  /// The cores that the ranks can use at the same time.
+  double used() const { return std::min(ranks, usable); }
+};
+
 /// The calls of a group of ranks. Communicators with the same members are one group.
 struct Communicator {
   std::string members;                                          ///< "0-3"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "profiles/format/last_state.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/reader.hpp"
+#include "profiles/record/not_counted.hpp"
 #include "profiles/record/waiting.hpp"
 #include "profiles/render/communicator_table.hpp"
 #include "profiles/render/hang.hpp"
@@ -187,7 +189,12 @@ void print_json(WholeProfile& whole, const Profile& profile) {
   whole.profile["verdict"] = verdict(profile);
   whole.profile["wait_share"] = share_json(wait_share(profile));
   whole.profile["ranks"] = ranks_json(profile.analysis);
+  std::map<std::string, Json> loads;
+  for (const Json& host : whole.profile.value("hosts", Json::array()))
+    if (host.contains("load")) loads[host["host"].get<std::string>()] = host["load"];
   whole.profile["hosts"] = hosts_json(profile.analysis);
+  for (Json& host : whole.profile["hosts"])
+    if (const auto load = loads.find(host["host"].get<std::string>()); load != loads.end()) host["load"] = load->second;
   whole.profile["efficiency"] = efficiency_json(profile.analysis.efficiency());
   whole.write([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
 }
@@ -236,6 +243,17 @@ std::string cost_text(const Profile& profile) {
   return out.empty() ? out : out + ".";
 }
 
+/// The calls that some figures leave out.
+std::string not_counted_text(const Profile& profile) {
+  std::string out;
+  for (const analysis::UncountedFigures& one : profile.not_counted)
+    if (const auto kind = std::ranges::find(kUncounted, one.what, &UncountedKind::key); kind != std::end(kUncounted))
+      out += (out.empty() ? "Not counted: " : "; ") + std::string(kind->words) + " (" +
+             core::grouped(static_cast<std::int64_t>(one.calls)) + " calls of " +
+             core::grouped(static_cast<std::int64_t>(one.ranks)) + (one.ranks == 1 ? " rank)" : " ranks)");
+  return out.empty() ? out : out + ".";
+}
+
 /// The verdict, the job and its set-up.
 void print_head(const Profile& profile, bool all) {
   const std::vector<std::string> sentences = verdict(profile);
@@ -258,6 +276,7 @@ void print_head(const Profile& profile, bool all) {
     for (const std::string& sentence : set_up(profile))
       if (std::ranges::find(sentences, sentence) == sentences.end()) print_paragraph("set-up: " + sentence);
   if (all && profile.network) print_paragraph(network_sentence(profile));
+  if (const std::string text = not_counted_text(profile); all && !text.empty()) print_paragraph(text);
   std::printf("\n");
 }
 

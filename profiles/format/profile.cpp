@@ -219,7 +219,8 @@ class ProfileWriter {
       add_peers(process, p.process.peers, 1);
       put(std::string(i ? "," : "") + "\n" + json_text(process));
     }
-    put("],\n\"cost\": " + json_text(cost_json()) + ",\n\"rank_sums\": [");
+    put("]," + hosts_text() + "\n\"not_counted\": " + json_text(not_counted_json()) +
+        ",\n\"cost\": " + json_text(cost_json()) + ",\n\"rank_sums\": [");
     write_sums();
     put("],\n\"sites\": [");
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -666,6 +667,39 @@ class ProfileWriter {
     if (time == 0) return nullptr;
     out["share"] = all / time;
     return out;
+  }
+
+  Json not_counted_json() const {
+    Json out = Json::array();
+    for (std::size_t i = 0; i < std::size(kUncounted); ++i)
+      if (const UncountedCalls& kind = all_.sum.not_counted.of[i]; kind.calls > 0)
+        out.push_back({{"what", std::string(kUncounted[i].key)}, {"calls", kind.calls}, {"ranks", kind.ranks}});
+    return out;
+  }
+
+  /// What ran on the hosts beside the job, as a key of the profile. Empty: no process has measured it.
+  std::string hosts_text() const {
+    const auto known = [](const std::optional<Nanoseconds>& time) { return time ? Json(*time) : Json(nullptr); };
+    Json out = Json::array();
+    for (const HostLoad& h : all_.sum.loads) {
+      const auto others = h.others();
+      const Share share =
+          others ? Share::of(static_cast<double>(*others), static_cast<double>(h.span) * h.cores) : Share();
+      out.push_back({{"host", h.host},
+                     {"load",
+                      {{"ranks", h.ranks},
+                       {"cores", h.cores},
+                       {"usable_cores", h.usable},
+                       {"span_ns", h.span},
+                       {"ranks_ns", known(h.job)},
+                       {"others_ns", known(others)},
+                       {"others_error_ns", others ? Json(std::round(h.error())) : Json(nullptr)},
+                       {"others_share", share_json(share)},
+                       {"steal_ns", known(h.steal)},
+                       {"pressure_ns", known(h.pressure)},
+                       {"throttled_ns", known(h.throttled)}}}});
+    }
+    return out.empty() ? "" : "\n\"hosts\": " + json_text(out, 1) + ",";
   }
 
   static Json history_json(const HistoryUse& use) {

@@ -305,6 +305,29 @@ std::vector<analysis::ProcessFigures> processes_of(const Json& profile) {
   return out;
 }
 
+std::optional<double> known(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() ? std::optional<double>() : found->get<double>();
+}
+
+std::vector<analysis::HostLoadFigures> loads_of(const Json& profile) {
+  std::vector<analysis::HostLoadFigures> out;
+  for (const Json& host : profile.value("hosts", Json::array())) {
+    const auto load = host.find("load");
+    if (load == host.end() || load->is_null()) continue;
+    out.push_back({.host = host["host"].get<std::string>(),
+                   .ranks = number_in(*load, "ranks"),
+                   .cores = number_in(*load, "cores"),
+                   .usable = number_in(*load, "usable_cores"),
+                   .span = number_in(*load, "span_ns"),
+                   .others = known(*load, "others_ns"),
+                   .others_error = known(*load, "others_error_ns").value_or(0),
+                   .pressure = known(*load, "pressure_ns"),
+                   .throttled = known(*load, "throttled_ns")});
+  }
+  return out;
+}
+
 std::vector<analysis::RankTotals> sums_of(const Json& profile) {
   std::vector<analysis::RankTotals> out;
   const auto sums = profile.find("rank_sums");
@@ -397,11 +420,6 @@ analysis::HistogramFigures histogram_of(const Json& json) {
   return out;
 }
 
-std::optional<double> known(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() || found->is_null() ? std::optional<double>() : found->get<double>();
-}
-
 analysis::DecisionFigures decision_of(const Json& json) {
   analysis::DecisionFigures out;
   out.algorithm = json["algorithm"].get<std::string>();
@@ -485,6 +503,9 @@ Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
   out.job = job_of(json);
   out.network = network_of(json);
   out.processes = processes_of(json);
+  out.loads = loads_of(json);
+  for (const Json& one : json.value("not_counted", Json::array()))
+    out.not_counted.push_back({one["what"].get<std::string>(), one["calls"].get<double>(), one["ranks"].get<double>()});
   const bool whole_runs =
       std::ssize(out.processes) == out.job.ranks &&
       std::ranges::all_of(out.processes, [](const auto& p) { return p.times.init > 0 && p.wall > p.times.init; });

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <set>
 #include <string>
@@ -79,6 +80,10 @@ class ByteWriter {
   void put(const std::tuple<T...>& all) {
     std::apply([&](const auto&... one) { write(one...); }, all);
   }
+  template <typename T>
+  void put(const std::optional<T>& v) {
+    write(v.has_value(), v.value_or(T{}));
+  }
   void put(const CallSample& s) { write(s.stretch(), s.stride(), s.counted, s.calls()); }
   void append(const void* from, std::size_t bytes) { out_.append(static_cast<const char*>(from), bytes); }
 
@@ -136,6 +141,13 @@ class ByteReader {
   template <typename... T>
   void get(std::tuple<T...>& all) {
     std::apply([&](auto&... one) { read(one...); }, all);
+  }
+  template <typename T>
+  void get(std::optional<T>& v) {
+    bool known = false;
+    T value{};
+    read(known, value);
+    v = known ? std::optional(value) : std::nullopt;
   }
   void get(std::string& s) {
     std::uint64_t n = 0;

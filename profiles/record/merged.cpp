@@ -9,6 +9,7 @@
 #include "core/base/text.hpp"
 #include "profiles/record/bytes.hpp"
 #include "profiles/record/job_size.hpp"
+#include "profiles/record/waiting.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -35,6 +36,19 @@ void take_head(const Contribution& from, Contribution& to) {
   to.learned = from.learned;
 }
 
+/// The kinds that are known from the sites of one process.
+void take_sites_not_counted(const LocalBook& local, NotCounted& to) {
+  std::uint64_t outside = 0, neighbours = 0, folded = 0;
+  for (const LocalBook::Entry& e : local.entries()) {
+    outside += e.site.outside;
+    if (e.key.site == 0 && e.key.comm_size == 0) folded += e.site.calls - e.site.outside;
+    else if (waiting_in(e.key.op) == WaitRule::unknown && e.key.comm_size > 1) neighbours += e.site.calls;
+  }
+  to.add_rank(Uncounted::outside, outside);
+  to.add_rank(Uncounted::neighbours, neighbours);
+  to.add_rank(Uncounted::sites, folded);
+}
+
 std::uint64_t order_of(const Log& log) { return core::mix64(log.communicator + 1); }
 
 }  // namespace
@@ -54,6 +68,9 @@ void Merged::add(const Contribution& one) {
   sum.edge_sum += one.edge_sum;
   take_frames(one.frames);
   take_unplanned(one.unplanned);
+  sum.not_counted.merge(one.not_counted);
+  take_sites_not_counted(one.local, sum.not_counted);
+  sum.loads.insert(sum.loads.end(), one.loads.begin(), one.loads.end());
   take_warnings(said_by(one.rank, one.warnings));
   take_texts(plans, said_by(one.rank, one.plans));
   take_texts(decisions, said_by(one.rank, one.decisions));
@@ -84,6 +101,8 @@ void Merged::merge(Merged&& other) {
   sum.edge_sum += other.sum.edge_sum;
   take_frames(other.sum.frames);
   take_unplanned(other.sum.unplanned);
+  sum.not_counted.merge(other.sum.not_counted);
+  std::ranges::move(other.sum.loads, std::back_inserter(sum.loads));
   warnings_dropped += other.warnings_dropped;
   texts_dropped += other.texts_dropped;
   records_dropped += other.records_dropped;

@@ -65,7 +65,8 @@ class Merged {
   static bool deserialize(std::string_view bytes, Merged& out);
 
   /// The sums over all processes, with the head of the lowest rank. The members `local`, `patterns`, `frames`, `edges`,
-  /// `unplanned` and `logs` hold the data of all processes; `warnings`, `plans` and `decisions` are empty.
+  /// `unplanned`, `loads`, `not_counted` and `logs` hold the data of all processes; `warnings`, `plans` and `decisions`
+  /// are empty.
   Contribution sum;
   std::vector<Member> members;  ///< by ascending rank
   std::vector<Said> warnings, plans, decisions;

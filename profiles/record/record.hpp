@@ -22,6 +22,8 @@
 #include "profiles/record/cost.hpp"
 #include "profiles/record/digest.hpp"
 #include "profiles/record/histogram.hpp"
+#include "profiles/record/host_load.hpp"
+#include "profiles/record/not_counted.hpp"
 #include "profiles/record/peers.hpp"
 #include "profiles/record/site_key.hpp"
 
@@ -539,6 +541,8 @@ struct Contribution {
   std::uint64_t edges = 0;  ///< number of calls of latecomer_edge
   double edge_sum = 0;      ///< sum of their fractions
   std::vector<Unplanned> unplanned;
+  std::vector<HostLoad> loads;  ///< of this host, if this process measures it
+  NotCounted not_counted;       ///< without the kinds that the local sites tell
   std::vector<std::string> warnings;
   std::vector<Log> logs;
   CallSample sample;                   ///< of the calls on MPI_COMM_WORLD, where all ranks keep one

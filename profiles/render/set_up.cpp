@@ -203,17 +203,76 @@ void judge_cores(const std::vector<SetUpHost>& hosts, std::vector<std::string>& 
   }
 }
 
+/// The least share of a host's cores that others take, and of the run in which a quota holds the job back, for a
+/// sentence. Chosen: ranks without a core for less time than that seldom make a run longer by as much.
+constexpr double kOthers = 0.05, kThrottled = 0.01;
+
+/// The time in which a quota held the job back, in runs of the ranks there. It may exceed 1, because threads use more
+/// cores than there are ranks.
+double held_back(const analysis::HostLoadFigures& load) {
+  return load.throttled.value_or(0) / std::max(1.0, load.span * load.used());
+}
+
 /// Names other processes on the cores of a host that has a core for each of its ranks.
-void judge_load(const std::vector<SetUpHost>& hosts, std::vector<std::string>& out) {
+void judge_load(const Profile& profile, const std::vector<SetUpHost>& hosts, std::vector<std::string>& out) {
   const SetUpHost* worst = nullptr;
   for (const SetUpHost& host : hosts)
     if (!host.crowded() && host.coreless() >= kCoreless && (!worst || host.coreless() > worst->coreless()))
       worst = &host;
-  if (worst)
-    out.push_back("Ranks of host " + worst->name + " were ready to run but had no core for " +
-                  percent(worst->coreless(), 1) + " of their time, although it has a core for each of its " +
-                  counted(worst->count(), "rank", "ranks") + ": other processes or threads use its cores.");
+  if (!worst) return;
+  const bool quota = std::ranges::any_of(
+      profile.loads, [&](const auto& load) { return load.host == worst->name && held_back(load) > kThrottled; });
+  out.push_back("Ranks of host " + worst->name + " were ready to run but had no core for " +
+                percent(worst->coreless(), 1) + " of their time, although it has a core for each of its " +
+                counted(worst->count(), "rank", "ranks") +
+                (quota ? "." : ": other processes or threads use its cores."));
 }
+
+/// "during the run", as far as the profile covers it.
+std::string during(const Profile& profile, const analysis::HostLoadFigures& load) {
+  return profile.job.unfinished > 0 ? "in the first " + human_time(load.span) + " of the run" : "during the run";
+}
+
+/// Names the host of which others took the largest share.
+std::string others_text(const Profile& profile) {
+  const auto worst = std::ranges::max_element(profile.loads, {}, &analysis::HostLoadFigures::others_least);
+  if (worst == profile.loads.end() || worst->others_least() <= kOthers) return "";
+  const auto hosts = std::ranges::count_if(profile.loads, [](const auto& h) { return h.others_least() > kOthers; });
+  std::string out = "Other processes took " + percent(worst->others_share()) + " of the cores of host " + worst->host +
+                    " " + during(profile, *worst);
+  if (const Share waited = worst->pressure ? Share::of(*worst->pressure, worst->span) : Share(); waited.known())
+    out += " (pressure: for " + percent(waited) + " of that time, some process waited for a core)";
+  if (hosts > 1)
+    out += ", and more than " + percent(kOthers, 1) + " on " +
+           counted(static_cast<double>(hosts - 1), "other host", "other hosts");
+  out += ".";
+  if (worst->usable < worst->cores)
+    out += " The ranks there may use " + std::to_string(static_cast<long>(worst->usable)) + " of its " +
+           counted(worst->cores, "core", "cores") + ".";
+  return out;
+}
+
+/// Names the host on which the quota of the job's control group held it back longest.
+std::string quota_text(const Profile& profile) {
+  const auto worst = std::ranges::max_element(profile.loads, {}, held_back);
+  if (worst == profile.loads.end() || held_back(*worst) <= kThrottled) return "";
+  const std::string cores = counted(worst->used(), "core", "cores");
+  const Share share = Share::of(*worst->throttled, worst->span * worst->used());
+  return "A quota limits the control group of the job on host " + worst->host + ": its processes were held back for " +
+         // Threads use more cores than there are ranks.
+         (share.known() ? percent(share) + " of the time of " + cores
+                        : human_time(*worst->throttled) + " of processor time") +
+         " " + during(profile, *worst) + ".";
+}
+
+}  // namespace
+
+std::string host_load(const Profile& profile) {
+  const std::string others = others_text(profile), quota = quota_text(profile);
+  return others + (others.empty() || quota.empty() ? "" : " ") + quota;
+}
+
+namespace {
 
 /// The least ratio of the fastest rank of a slow host to the slowest rank elsewhere. Chosen: equal cores differ by a
 /// few per cent, by their clock rate and by their place in the machine.
@@ -269,8 +328,9 @@ std::vector<std::string> set_up(const Profile& profile) {
   std::vector<std::string> out;
   const std::vector<SetUpHost> hosts = hosts_of(profile);
   judge_cores(hosts, out);
-  if (out.empty()) judge_load(hosts, out);  // else the ranks take cores from each other
+  if (out.empty()) judge_load(profile, hosts, out);  // else the ranks take cores from each other
   judge_speed(profile, hosts, out);
+  if (std::string text = host_load(profile); !text.empty()) out.push_back(std::move(text));
   if (!out.empty() || hosts.empty()) return out;
   bool unbound = true;
   for (const SetUpHost& host : hosts)

@@ -503,7 +503,9 @@ void judge_figures(const Profile& profile, std::vector<std::string>& out) {
   judge_ends(profile, t, out);
   if (!unknown || t.unlogged < kNoticed) judge_waits(profile, t, out);
   judge_algorithms(profile, t, out);
-  if (const auto wrong = set_up(profile); !wrong.empty()) out.push_back(wrong.front());
+  const std::string load = host_load(profile);
+  if (const auto wrong = set_up(profile); !wrong.empty() && wrong.front() != load) out.push_back(wrong.front());
+  if (!load.empty()) out.push_back(load);
   const std::vector<int> absent = absent_ranks(profile);
   const auto names_them = [](const std::string& sentence) { return sentence.find("it lacks") != std::string::npos; };
   if (!absent.empty() && std::ranges::none_of(out, names_them))

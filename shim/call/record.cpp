@@ -4,12 +4,15 @@
 
 #include <algorithm>
 
+#include "profiles/record/waiting.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/exchange/exchange.hpp"
 #include "shim/live/live.hpp"
 #include "shim/log.hpp"
 #include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
+#include "shim/state/cost.hpp"
+#include "shim/state/not_counted.hpp"
 #include "shim/state/process.hpp"
 #include "shim/state/rules.hpp"
 #include "shim/state/shared.hpp"
@@ -160,6 +163,9 @@ void record_completion(const PendingCall& call) {
   const JobLock lock;
   const profiles::CallRecord& record = call.record;
   const bool stood_for = job_rules().samples_epochs;
+  if (call.comm_size > 1 && call.share <= profiles::Tally::owned &&
+      profiles::waiting_in(record.op) != profiles::WaitRule::unknown)
+    declined.add(call.persistent ? profiles::Uncounted::persistent : profiles::Uncounted::nonblocking);
   if (call.state && !call.persistent) write_exit(lock, *call.state, call.n, record.exit);
   lock->queue.add(
       &lock->mine.local[{record.site, record.op, call.comm_size, record.callers}],

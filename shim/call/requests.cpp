@@ -4,7 +4,9 @@
 
 #include "shim/call/record.hpp"
 #include "shim/call/request_calls.hpp"
+#include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
+#include "shim/state/not_counted.hpp"
 
 namespace latecomer::shim {
 
@@ -24,6 +26,11 @@ PendingCall* find(MPI_Request request) {
   for (int i = 0; i < high; ++i)
     if (table[i].request == request && request != MPI_Request{}) return &table[i];
   return nullptr;
+}
+
+/// The end of the operation was not seen.
+void lose_operation(const PendingCall& call) {
+  if (!call.persistent || call.started) declined.add(profiles::Uncounted::requests);
 }
 
 void drop(PendingCall& call) {
@@ -69,6 +76,7 @@ void note_persistent_start(int count, const MPI_Request* requests) {
   for (int i = 0; i < count; ++i) {
     PendingCall* call = find(requests[i]);
     if (!call || !call->persistent) continue;
+    lose_operation(*call);  // it is still started if a call completed more requests than it looks at
     call->record.arrival = job_clocks().common_now();
     call->record.exit = 0;
     call->started = true;
@@ -84,16 +92,30 @@ void note_pending(const PendingCall& call) {
   if (mpi_time.watched) started_messages.forget_message(call.request);
   const std::lock_guard lock(table_mutex);
   // MPI uses the handle again: its former operation completed in a call that latecomer does not intercept.
-  if (PendingCall* stale = find(call.request)) drop(*stale);
+  if (PendingCall* stale = find(call.request)) {
+    lose_operation(*stale);
+    drop(*stale);
+  }
   int slot = 0;
   while (slot < kTable && table[slot].request != MPI_Request{}) ++slot;
   if (slot == kTable) {
+    declined.add(profiles::Uncounted::requests);
     if (!call.persistent) record_completion(call);  // counted, exit unknown
     return;
   }
   table[slot] = call;
   if (slot >= high) high = slot + 1;
   pending_requests.fetch_add(1, std::memory_order_relaxed);
+}
+
+void lose_pending() {
+  if (pending_requests.load(std::memory_order_relaxed) == 0) return;
+  const std::lock_guard lock(table_mutex);
+  for (PendingCall& call : table) {
+    if (call.request == MPI_Request{}) continue;
+    lose_operation(call);
+    drop(call);
+  }
 }
 
 void forget_pending(const CommState* state) {

@@ -21,6 +21,9 @@ struct PendingCall {
 
 void note_pending(const PendingCall& call);
 
+/// In MPI_Finalize: all operations are complete, and the end of those that are left was not seen.
+void lose_pending();
+
 /// At the end of a communicator: its pending calls finish without a log.
 void forget_pending(const CommState* state);
 

@@ -52,7 +52,7 @@ extern constinit Polling polling;
 class Poll {
  public:
   explicit Poll(const int& found)
-      : found_(found), counts_(mpi_time.watched && times_this_call()), continues_(counts_ && mpi_time.polls) {
+      : found_(found), counts_(times_this_call() && mpi_time.watched), continues_(counts_ && mpi_time.polls) {
     if (continues_) polling.begin_poll();
     else keep_on_disk_sometimes();
   }

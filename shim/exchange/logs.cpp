@@ -10,6 +10,7 @@
 #include "shim/log.hpp"
 #include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
+#include "shim/state/not_counted.hpp"
 #include "shim/state/shared.hpp"
 #include "shim/state/world.hpp"
 
@@ -25,6 +26,7 @@ std::vector<profiles::CallRecord> take_log(CommState& state, std::uint64_t next)
   CallLog& log = state.log(lock);
   if (log.missed > 0) {
     warn("a log was full, or had no memory: %u calls have no arrival patterns", log.missed);
+    declined.add(profiles::Uncounted::logs, log.missed);
     log.missed = 0;
   }
   log.first = next;
@@ -123,6 +125,7 @@ void retain(const JobLock& lock, const profiles::LiveLog& log) {
       std::max<std::size_t>(kRetainedRecords * 64 / static_cast<std::size_t>(std::max(job_world().size, 64)), 256);
   if (log.communicator == 0 || lock->retained_records + log.records.size() > most) {
     lock->retained_missed += log.records.size();
+    declined.add(profiles::Uncounted::logs, log.records.size());
     return;
   }
   lock->retained_records += log.records.size();
@@ -143,6 +146,7 @@ void retain_log(const CommState& state) {
   const CallLog& log = state.log(lock);
   if (log.records.empty()) return;
   lock->retained_missed += log.missed;
+  declined.add(profiles::Uncounted::logs, log.missed);
   retain(lock, {state.identity, state.size, state.rank, state.world[static_cast<std::size_t>(state.rank)], log.first,
                 log.records});
 }

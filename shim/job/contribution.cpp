@@ -12,6 +12,7 @@
 #include "shim/call/idle.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/exchange/exchange.hpp"
+#include "shim/job/host_load.hpp"
 #include "shim/job/hosts.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
@@ -19,6 +20,7 @@
 #include "shim/state/communicator.hpp"
 #include "shim/state/cost.hpp"
 #include "shim/state/earlier_run.hpp"
+#include "shim/state/not_counted.hpp"
 #include "shim/state/process.hpp"
 #include "shim/state/rules.hpp"
 #include "shim/state/shared.hpp"
@@ -94,6 +96,14 @@ void refresh_contribution(const JobLock& lock, bool finished) {
     c.process.messages_error = static_cast<Nanoseconds>(calls.error());
   }
   for (std::size_t i = 0; i < profiles::kCosts; ++i) c.process.cost.of[i] = spent.of(static_cast<profiles::CostOf>(i));
+  refresh_host_load(c);
+  c.not_counted = {};
+  for (std::size_t i = 0; i < std::size(profiles::kUncounted); ++i) {
+    const auto kind = static_cast<profiles::Uncounted>(i);
+    // Without the counters of the kernel, no thread's time is known.
+    if (kind != profiles::Uncounted::other_threads || c.process.usage.wall > 0)
+      c.not_counted.add_rank(kind, declined.of(kind));
+  }
   c.process.courteous = job_rules().courteous || yields_by_itself();
   if (job_world().together) {
     c.clock_offset = job_clocks().offset;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/text.hpp"
+#include "shim/job/host_load.hpp"
 #include "shim/state/clocks.hpp"
 #include "shim/state/post.hpp"
 #include "shim/state/rules.hpp"
@@ -127,6 +128,7 @@ void survey_hosts() {
     processes.push_back(there.process);
   }
   watch_ranks(own.process, processes);
+  if (me == 0) watch_host(processes, CPU_COUNT(&cores));
   const bool hook = yield_in_progress(false);
   int facts[2] = {static_cast<int>(group.size()) > CPU_COUNT(&cores), !hook};
   PMPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MAX, job_world().comm);

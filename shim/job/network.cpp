@@ -2,6 +2,10 @@
 // Measures the network's figures: at the start if the policy asks for it, else at the end for the profile.
 #include "shim/job/network.hpp"
 
+// clang-format off
+#include "shim/mpi/api.hpp"  // before measure.hpp, which programs that link MPI use, too
+// clang-format on
+
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>

@@ -19,6 +19,7 @@
 #include "shim/exchange/mail.hpp"
 #include "shim/job/contribution.hpp"
 #include "shim/job/history.hpp"
+#include "shim/job/host_load.hpp"
 #include "shim/job/hosts.hpp"
 #include "shim/job/network.hpp"
 #include "shim/job/output.hpp"
@@ -117,6 +118,7 @@ void show_job() {
     live_start(job_world().rank, job_world().size, job_output().id.key, job_output().id.host, job_output().path,
                job_world().first_here);
   begin_snapshots();
+  if (job_rules().policy.causes) begin_host_load();
 }
 
 /// After an exception, the process runs on without observation. After the roll call the other ranks wait for this one:

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "shim/call/idle.hpp"
+#include "shim/call/requests.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/engine/engine.hpp"
 #include "shim/guard.hpp"
@@ -33,6 +34,7 @@ int on_end(MPI_Comm, int, void*, void*) {
     lock->mine.process.ended = job_clocks().common_now();
   }
   end_polls();
+  lose_pending();
   sampler.stop_sampling();
   live->since.store(now(), std::memory_order_relaxed);
   live->inside.store(profiles::LiveLine::kFinalizing, std::memory_order_relaxed);

@@ -58,6 +58,8 @@ def test_a_job_of_messages_leaves_snapshots(case):
     assert [p["rank"] for p in profile["processes"]] == [0, 1]
     assert all(p["wall_ns"] > 9e8 for p in profile["processes"])
     assert profile["processes"][0]["messages_ns"] > 0 or case == "tested"
+    (host,) = profile["hosts"]
+    assert 9e8 < host["load"]["span_ns"] and 0 < host["load"]["ranks_ns"], host
 
 
 def test_without_clocks_of_calls_messages_leave_snapshots():

@@ -733,6 +733,63 @@ TEST_CASE("profile: figures of the network are added to a whole file", "[profile
   std::remove(path.c_str());
 }
 
+TEST_CASE("profile: the load of a host comes from one of its ranks, and what is not known is null", "[profile]") {
+  std::vector<Contribution> parts(3);
+  for (int r = 0; r < 3; ++r) {
+    parts[static_cast<std::size_t>(r)].job.ranks = 3;
+    parts[static_cast<std::size_t>(r)].rank = r;
+  }
+  CHECK(!nlohmann::json::parse(write_profile(parts)).contains("hosts"));
+  parts[0].loads = {{.host = "a", .ranks = 2, .cores = 4, .usable = 4, .span = 1000, .busy = 700, .job = 300}};
+  parts[2].loads = {{.host = "b", .ranks = 1, .cores = 4, .span = 1000, .throttled = 0}};
+  std::string bytes;
+  parts[2].serialize(bytes);
+  REQUIRE(Contribution::deserialize(bytes, parts[2] = {}));
+  const auto hosts = nlohmann::json::parse(write_profile(parts))["hosts"];
+  REQUIRE(hosts.size() == 2);
+  CHECK(hosts[0]["host"] == "a");
+  const auto &known = hosts[0]["load"], &unknown = hosts[1]["load"];
+  CHECK(known["others_ns"] == 400);
+  CHECK(known["others_share"] == 0.1);
+  CHECK(known["ranks_ns"] == 300);
+  CHECK(known["throttled_ns"].is_null());
+  CHECK(unknown["throttled_ns"] == 0);
+  for (const char* key : {"others_ns", "others_error_ns", "others_share", "ranks_ns", "steal_ns", "pressure_ns"})
+    CHECK(unknown[key].is_null());
+}
+
+TEST_CASE("profile: calls that figures leave out, by kind, over ranks and nodes", "[profile]") {
+  std::vector<Contribution> parts(3);
+  for (int r = 0; r < 3; ++r) {
+    Contribution& part = parts[static_cast<std::size_t>(r)];
+    part.job.ranks = 3;
+    part.rank = r;
+    part.local[{1, core::Collective::barrier, 3}].add(5, 0);
+  }
+  CHECK(nlohmann::json::parse(write_profile(parts))["not_counted"].empty());
+  for (int i = 0; i < 4; ++i) parts[1].local[{2, core::Collective::neighbor_alltoall, 3}].add(5, -1);
+  parts[1].local[{2, core::Collective::neighbor_alltoall, 1}].add(5, -1);  // it has no neighbours
+  parts[1].local[{3, core::Collective::bcast, 2}].add(5, 8, false, Tally::whole);
+  parts[2].local[{3, core::Collective::bcast, 2}].add(5, 8, false, Tally::beside);
+  parts[2].local[{}].add(5, 8);
+  parts[0].not_counted.add_rank(Uncounted::other_threads, 7);
+  parts[2].not_counted.add_rank(Uncounted::other_threads, 2);
+  const auto expected = nlohmann::json::parse(R"([{"what": "outside", "calls": 2, "ranks": 2},
+      {"what": "neighbours", "calls": 4, "ranks": 1}, {"what": "other_threads", "calls": 9, "ranks": 2},
+      {"what": "sites", "calls": 1, "ranks": 1}])");
+  CHECK(nlohmann::json::parse(write_profile(parts))["not_counted"] == expected);
+  Merged all, below, read;
+  all.add(parts[0]);
+  below.add(parts[1]);
+  below.add(parts[2]);
+  std::string bytes, text;
+  below.serialize(bytes);
+  REQUIRE(Merged::deserialize(bytes, read));
+  all.merge(std::move(read));
+  write_profile(all, [&](std::string_view piece) { text += piece; });
+  CHECK(nlohmann::json::parse(text)["not_counted"] == expected);
+}
+
 TEST_CASE("site keys: stable values", "[record]") {
   // Profiles and policies contain these values: they must never change.
   CHECK(site_hash("abcd", "/x/y", 0x10) == site_hash("abcd", "/other/z", 0x10));
