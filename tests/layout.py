@@ -83,7 +83,7 @@ for path in (root / "profiles").rglob("*"):
             if mine == "analysis" and "nlohmann" in path.read_text():
                 problems.append(f"{name}: profiles/analysis uses no JSON")
 # Inside the shim, in the same way; "" is the folder itself. The front and what differs between MPI libraries come first.
-order = ["", "front", "mpi", "live", "state", "causes", "waiting", "sites", "runner", "engine", "executor", "exchange", "call", "job", "range"]
+order = ["", "front", "mpi", "live", "state", "sites", "causes", "waiting", "runner", "engine", "executor", "exchange", "call", "job", "range"]
 for path in (root / "shim").rglob("*"):
     if path.suffix in (".cpp", ".hpp"):
         name = path.relative_to(root)

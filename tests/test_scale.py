@@ -83,7 +83,7 @@ class Hosts:
         now = time.time()
         for host in range((self.ranks + 63) // 64):
             rows = [{"rank": r, "ranks": self.ranks, "pid": 1000 + r, "started": 5, "communicator": 99, "n": 400 + (r != 777), "site": 1234, "bytes": 8,
-                     "since": int((now - 300) * 1e9), "message": 0, "kind": 0, "looked": int(now * 1e9), "root": -1, "comm_size": self.ranks, "op": 0,
+                     "since": int((now - 300) * 1e9), "message": 0, "message_site": 0, "message_call": -1, "message_peer": -1, "message_tag": -1, "looked": int(now * 1e9), "root": -1, "comm_size": self.ranks, "op": 0,
                      "inside": int(r != 777), "watched": 1, "state": "S", "alive": "S"} for r in range(64 * host, min(self.ranks, 64 * host + 64))]
             file = self.parts / f"live-node{host}.json"
             file.with_suffix(".new").write_text(json.dumps({"format": "latecomer-live", "version": 3, "host": f"node{host}", "output": str(self.job),

@@ -89,8 +89,9 @@ struct Policy {
   std::string mpi;             ///< family of the MPI library; empty: it tells by itself
   bool device_buffers = true;  ///< buffers may be in GPU memory, if MPI supports it
   bool spool = true;
-  bool live = true;    ///< the present state of each process is in shared memory
-  bool causes = true;  ///< the activity of ranks between collectives is sampled
+  bool live = true;          ///< the present state of each process is in shared memory
+  bool causes = true;        ///< the activity of ranks between collectives is sampled
+  bool last_message = true;  ///< looks which message comes last in MPI_Waitall
   bool record_arrivals = false;
   bool record_sample = true;  ///< in mode observe, unless all arrivals are recorded
   std::string prometheus;     ///< folder for text files of Prometheus; empty: none

@@ -21,8 +21,10 @@ struct LiveRank {
   std::uint64_t communicator = 0, n = 0, site = 0;
   std::int64_t bytes = -1, since = 0, message = 0;
   int root = -1, comm_size = 0, op = 0, inside = 0;
-  int kind = 0;      ///< LiveCall of `message`
-  char state = '?';  ///< as in /proc; 'X': the process is gone; '?': not known
+  std::uint64_t message_site = 0;           ///< of the call that is no collective; 0: not known
+  int message_call = -1;                    ///< in kMpiCalls; negative: not known
+  int message_peer = -1, message_tag = -1;  ///< as in LiveMessage
+  char state = '?';                         ///< as in /proc; 'X': the process is gone; '?': not known
   /// The state when the process was last seen alive. 'X': the process was gone while others of the job lived.
   char alive = '?';
   /// CLOCK_MONOTONIC of its host when the process was last seen alive, as `since` and `message`. 0: never.

@@ -114,6 +114,21 @@ struct Site : CallFigures {
   double spent() const { return elapsed.mean * rank_calls; }
 };
 
+/// A call site of an MPI function that is no collective and may wait. Times are sums.
+struct TimedCalls {
+  std::string id, call, part;      ///< "several" in the row of all further sites
+  std::vector<NamedFrame> frames;  ///< innermost first; at least one
+  double calls = 0, timed = 0;
+  double time = 0, error = 0;  ///< in the calls; its standard error
+  double together = 0;         ///< of `time`: waits for several ranks at once
+  struct Row {
+    long rank = 0;  ///< the first one, if several share the row
+    double time = 0;
+    std::vector<IntervalFigures::Peer> peers;  ///< longest first
+  };
+  std::vector<Row> rows;
+};
+
 /// Calls that some figures leave out (profiles/record/not_counted.hpp).
 struct UncountedFigures {
   std::string what;

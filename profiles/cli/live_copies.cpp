@@ -36,7 +36,10 @@ void for_each_number(Rank& r, Visit visit) {
   visit("bytes", r.bytes);
   visit("since", r.since);
   visit("message", r.message);
-  visit("kind", r.kind);
+  visit("message_site", r.message_site);
+  visit("message_call", r.message_call);
+  visit("message_peer", r.message_peer);
+  visit("message_tag", r.message_tag);
   visit("looked", r.looked);
   visit("root", r.root);
   visit("comm_size", r.comm_size);

@@ -67,7 +67,12 @@ LiveRank read_file(const std::string& name) {
     out.bytes = line.bytes;
     out.since = line.since;
     out.message = line.message;
-    out.kind = static_cast<int>(line.kind.load(std::memory_order_relaxed));
+    if (const LiveMessage& message = file.message; out.message != 0 && message.site != 0) {
+      out.message_site = message.site;
+      out.message_call = static_cast<int>(message.call);
+      out.message_peer = message.peer;
+      out.message_tag = message.tag;
+    }
     out.root = line.root;
     out.comm_size = line.comm_size;
     out.op = line.op;

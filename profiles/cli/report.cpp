@@ -28,6 +28,7 @@
 #include "profiles/render/set_up.hpp"
 #include "profiles/render/site_table.hpp"
 #include "profiles/render/text_table.hpp"
+#include "profiles/render/timed_table.hpp"
 #include "profiles/render/verdict.hpp"
 #include "profiles/symbols/names.hpp"
 
@@ -39,7 +40,7 @@ struct ReportOptions {
   int top = 10;
   Progress::Patience patience;
   std::vector<std::string> more;
-  bool all = false, json = false, tsv = false, redact = false, force = false;
+  bool all = false, json = false, tsv = false, tsv_calls = false, redact = false, force = false;
 };
 
 /// A sort key and its value of a site. Sites are sorted by descending value.
@@ -180,6 +181,11 @@ void print_json(WholeProfile& whole, const Profile& profile) {
     sites.push_back(std::move(site));
   }
   whole.profile["sites"] = std::move(sites);
+  if (const auto timed = whole.profile.find("timed_sites"); timed != whole.profile.end())
+    std::erase_if(timed->get_ref<Json::array_t&>(), [&](const Json& one) {
+      return std::ranges::find(profile.timed_sites, one["id"].get<std::string>(), &analysis::TimedCalls::id) ==
+             profile.timed_sites.end();
+    });
   if (!profile.last_state.ranks.empty()) {
     Json state = last_state_json(profile.last_state);
     state["findings"] = Hang(profile.last_state).findings();
@@ -213,6 +219,15 @@ void print_tsv(const Profile& profile) {
     std::printf("%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\t%.0f\t%s\n", s.op.c_str(), s.comm_size, s.calls,
                 s.bytes.value_or(-1), s.imbalance, s.elapsed.mean, s.after_last, s.last_ranks(3).c_str(),
                 s.place().c_str(), s.waited, tsv_share(Share::of(s.waited, profile.job.rank_time())).c_str());
+}
+
+void print_calls_tsv(const Profile& profile) {
+  std::printf("call\tpart\tcalls\ttime_ns\ttime_error_ns\tshare\tmost_on\twaits_for\tplace\n");
+  const std::vector<TimedRow> rows = timed_rows(profile);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::printf("%s\t%s\t%.0f\t%.0f\t%.0f\t%s\t%s\t%s\t%s\n", rows[i].call.c_str(), profile.timed_sites[i].part.c_str(),
+                rows[i].calls, rows[i].time, profile.timed_sites[i].error, tsv_share(rows[i].share).c_str(),
+                rows[i].most_on.c_str(), rows[i].waits_for.c_str(), rows[i].place.c_str());
 }
 
 /// What latecomer took, and how many of the calls it logged.
@@ -290,6 +305,9 @@ void print_warnings(const Profile& profile, std::size_t most) {
 void print_short(const Profile& profile, const ReportOptions& o) {
   print_head(profile, false);
   print_sites(profile, static_cast<std::size_t>(o.top), false);
+  constexpr std::size_t kTimedSites = 5;
+  constexpr double kShare = 0.01;  // chosen: as for the sentence on messages
+  print_timed_sites(profile, kTimedSites, kShare, false);
   if (!o.site.empty())
     for (const Site& s : profile.sites) print_site(s);
   constexpr std::size_t kWarnings = 2;
@@ -300,6 +318,7 @@ void print_short(const Profile& profile, const ReportOptions& o) {
 void print_all(const Profile& profile, int top) {
   print_head(profile, true);
   print_sites(profile, profile.sites.size(), true);
+  print_timed_sites(profile, profile.timed_sites.size(), 0, true);
   print_ranks(profile.analysis, top);
   print_communicators(profile, top);
   if (!profile.last_state.ranks.empty())
@@ -335,7 +354,11 @@ int report(const ReportOptions& o) {
   std::ranges::stable_sort(profile.sites, [&](const Site& a, const Site& b) { return key->value(a) > key->value(b); });
   if (!o.site.empty()) {
     std::erase_if(profile.sites, [&](const Site& s) { return !site_matches(s.id, s.place(), o.site); });
-    if (profile.sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
+    std::erase_if(profile.timed_sites, [&](const analysis::TimedCalls& s) {
+      return !site_matches(s.id, analysis::place_of(s.frames), o.site);
+    });
+    if (profile.sites.empty() && profile.timed_sites.empty())
+      throw BadUsage("--site: no site matches '" + o.site + "'");
   }
   if (page) {
     page->write(html_report(profile));
@@ -344,6 +367,8 @@ int report(const ReportOptions& o) {
     print_json(whole, profile);
   } else if (o.tsv) {
     print_tsv(profile);
+  } else if (o.tsv_calls) {
+    print_calls_tsv(profile);
   } else if (o.all) {
     print_all(profile, o.top);
   } else {
@@ -375,6 +400,8 @@ void add_report(CLI::App& app, Action& action) {
   AnswerFile::add_force(*command, o->force);
   Progress::add_option(*command, o->patience);
   command->add_flag("--tsv", o->tsv, "Print one line per site, separated by tabs, times in nanoseconds.");
+  command->add_flag("--tsv-calls", o->tsv_calls,
+                    "The same for sites of MPI calls that are no collectives and may wait.");
   command->add_flag("--json", o->json,
                     "Print the profile with the names of functions and files filled in, and with verdict, setup, "
                     "wait_share, ranks, hosts and efficiency.");
@@ -397,6 +424,10 @@ void add_report(CLI::App& app, Action& action) {
 Columns of --tsv: op, comm_size, calls, bytes, then means in nanoseconds: imbalance_ns (first to last arrival),
 elapsed_ns (arrival to exit, mean over ranks), after_last_ns; last_ranks; place; waited_ns (sum of all ranks) and its share of
 the time of all ranks, 0 to 1.
+
+Columns of --tsv-calls: call, part (messages, files, or other: calls that make communicators, windows and the like), calls,
+time_ns (sum of all ranks), its standard error where not every call was timed, its share of the time of all ranks; the rank
+with the most of it, and the rank whose messages the calls awaited longest, with their shares of time_ns; place.
 
 Examples:
   $ latecomer report job.json

@@ -51,7 +51,7 @@ std::string present_text(const LiveState& state) {
   for (const LiveRank& r : present.ranks()) {
     places[r.state == 'X'     ? "gone"
            : r.inside == 1    ? "in " + Hang::operation(r) + " at " + present.site(r)
-           : r.message != 0   ? Hang::blocked_in(r)
+           : r.message != 0   ? present.message(r)
            : r.comm_size == 0 ? "before their first collective"
                               : "outside collectives, after " + Hang::operation(r) + " at " + present.site(r)]
         .push_back(r.rank);

@@ -9,6 +9,7 @@
 #include "core/collective/collective.hpp"
 #include "profiles/record/job_size.hpp"
 #include "profiles/record/live.hpp"
+#include "profiles/record/timed_site.hpp"
 #include "profiles/symbols/names.hpp"
 
 namespace latecomer::profiles {
@@ -19,10 +20,12 @@ using analysis::LiveRank;
 /// The letters that stand for the names when a profile is read.
 constexpr std::pair<char, std::string_view> kStates[] = {
     {'R', "running"}, {'S', "asleep"}, {'T', "stopped"}, {'X', "gone"}, {'?', "?"}};
-constexpr std::string_view kCalls[] = {"message", "file", "other"};  // by LiveCall
 constexpr const char *kOutside = "outside", *kCollective = "collective", *kFinalize = "finalize";
 
 std::uint64_t number_of(const Json& text) { return std::strtoull(text.get<std::string>().c_str(), nullptr, 16); }
+
+bool is_known_call(int call) { return call >= 0 && call < static_cast<int>(std::size(kMpiCalls)); }
+Json known_site(std::uint64_t site) { return site == 0 ? Json(nullptr) : Json(core::hexadecimal(site)); }
 
 Json row_of(const LiveRank& r) {
   const auto known = [](bool is, std::int64_t value) { return is ? Json(value) : Json(nullptr); };
@@ -44,8 +47,11 @@ Json row_of(const LiveRank& r) {
           {"site", core::hexadecimal(r.site)},
           {"since_ns", known(seen && r.since > 0, std::max<std::int64_t>(0, r.looked - r.since))},
           {"in_message", r.message != 0},
-          {"blocked_in", kCalls[static_cast<std::size_t>(r.kind) % std::size(kCalls)]},
           {"message_ns", known(seen && r.message > 0, std::max<std::int64_t>(0, r.looked - r.message))},
+          {"message_call", is_known_call(r.message_call) ? Json(kMpiCalls[r.message_call].name) : Json(nullptr)},
+          {"message_site", known_site(r.message_site)},
+          {"message_peer", known(r.message_peer >= 0, r.message_peer)},
+          {"message_tag", known(r.message_tag >= 0, r.message_tag)},
           {"watched_ns", known(r.watched >= 0, r.watched)}};
 }
 
@@ -78,7 +84,19 @@ LiveRank rank_of(const Json& row, int ranks) {
   const std::int64_t since = known("since_ns"), message = known("message_ns");
   if (since >= 0 || message >= 0 || r.watched >= 0) r.looked = std::max({since, message, r.watched}) + 1;
   if (since >= 0) r.since = r.looked - since;
-  r.kind = static_cast<int>(std::ranges::find(kCalls, row.value("blocked_in", "message")) - kCalls);
+  // Absent in profiles of earlier versions.
+  if (const Json call = row.value("message_call", Json()); call.is_string()) {
+    const auto text = call.get<std::string>();
+    const auto found = std::ranges::find(kMpiCalls, std::string_view(text), &MpiCall::name);
+    if (found != std::end(kMpiCalls)) r.message_call = static_cast<int>(found - kMpiCalls);
+  }
+  if (const Json site = row.value("message_site", Json()); site.is_string()) r.message_site = number_of(site);
+  const auto number = [&](const char* key) {
+    const Json value = row.value(key, Json());
+    return value.is_number() ? value.get<int>() : -1;
+  };
+  r.message_peer = number("message_peer");
+  r.message_tag = number("message_tag");
   if (row["in_message"].get<bool>()) r.message = message >= 0 ? r.looked - message : -1;
   return r;
 }

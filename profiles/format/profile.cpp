@@ -227,6 +227,8 @@ class ProfileWriter {
       put(i ? ",\n" : "\n");
       write_site(rows[i]);
     }
+    put("],\n\"timed_sites\": [");
+    write_timed_sites();
     put("],\n\"communicators\": [");
     write_groups();
     put("]");
@@ -515,18 +517,10 @@ class ProfileWriter {
 
   void write_site(const SiteRow& row) {
     const bool folded = row.key.site == 0 && row.key.comm_size == 0;
-    Json frames = Json::array();
-    if (const auto known = frames_.find({row.key.site, 0}); known != frames_.end())
-      for (const Frame* f : known->second) frames.push_back(frame_json(*f));
-    if (frames.empty()) {
-      Frame unknown;
-      if (folded) unknown.module = "(other sites)";
-      frames.push_back(frame_json(unknown));
-    }
     const LocalSite& own = *row.own;
     Json head;
     head["id"] = row.key.id();
-    head["frames"] = frames;
+    head["frames"] = frames_of(row.key.site, folded);
     head["op"] = folded ? "several" : std::string(core::name_of(row.key.op));
     head["comm_size"] = row.key.comm_size;
     head["calls"] = row.calls;
@@ -730,6 +724,64 @@ class ProfileWriter {
       write_number(text, ",\"awaited_ns\":", sums.awaited_ns);
       text += '}';
     });
+    put(text);
+  }
+
+  /// The frames of a site. `folded`: the row has the sums of several sites.
+  Json frames_of(std::uint64_t site, bool folded) const {
+    Json out = Json::array();
+    if (const auto known = frames_.find({site, 0}); known != frames_.end())
+      for (const Frame* f : known->second) out.push_back(frame_json(*f));
+    if (out.empty()) {
+      Frame unknown;
+      if (folded) unknown.module = "(other sites)";
+      out.push_back(frame_json(unknown));
+    }
+    return out;
+  }
+
+  static Json timed_json(const TimedSums& sums) {
+    Json out = {{"calls", sums.calls}, {"timed", sums.timed}, {"time_ns", sums.time}};
+    if (sums.timed < sums.calls) out["time_error_ns"] = sums.error();
+    if (sums.together > 0) out["together_ns"] = sums.together;
+    return out;
+  }
+
+  /// The sites of calls that are no collectives, with the most time first.
+  void write_timed_sites() {
+    std::vector<std::pair<TimedKey, TimedSums>> all;
+    for (const auto& [key, rows] : all_.timed) {
+      if (key.call >= std::size(kMpiCalls)) continue;
+      TimedSums& sums = all.emplace_back(key, TimedSums{}).second;
+      for (const auto& [row, one] : rows) sums.merge(one);
+    }
+    std::ranges::stable_sort(all, [](const auto& a, const auto& b) { return a.second.time > b.second.time; });
+    std::string text;
+    for (const auto& [key, sums] : all) {
+      const bool folded = key.site == 0;
+      const std::string_view section = kMpiCalls[key.call].section;
+      Json head = {{"id", core::hex16(folded ? 0 : core::mix64(key.site + key.call))},
+                   {"frames", frames_of(key.site, folded)},
+                   {"call", folded ? "several" : kMpiCalls[key.call].name},
+                   {"part", folded                                    ? "several"
+                            : section == "files"                      ? "files"
+                            : section == "others" || section == "job" ? "other"
+                                                                      : "messages"}};
+      head.update(timed_json(sums));
+      text += (text.empty() ? "\n" : ",\n") + json_text(head);
+      text.pop_back();
+      text += ",\n \"by_rank\":[";
+      bool first = true;
+      for (const auto& [number, one] : all_.timed.at(key)) {
+        Json row = {{"rank", number * per_row_}};
+        if (per_row_ > 1) row["ranks"] = std::clamp(all_.sum.job.ranks - number * per_row_, 1, per_row_);
+        row.update(timed_json(one));
+        add_peers(row, one.peers, 1);
+        text += (first ? "\n  " : ",\n  ") + json_text(row);
+        first = false;
+      }
+      text += "]}";
+    }
     put(text);
   }
 

@@ -338,6 +338,22 @@ std::vector<analysis::RankTotals> sums_of(const Json& profile) {
   return out;
 }
 
+analysis::TimedCalls timed_site_of(const Json& json) {
+  analysis::TimedCalls out;
+  out.id = json["id"].get<std::string>();
+  out.call = json["call"].get<std::string>();
+  out.part = json["part"].get<std::string>();
+  for (const Json& frame : json["frames"]) out.frames.push_back(frame_of(frame));
+  out.calls = number_in(json, "calls");
+  out.timed = number_in(json, "timed");
+  out.time = number_in(json, "time_ns");
+  out.error = number_in(json, "time_error_ns");
+  out.together = number_in(json, "together_ns");
+  for (const Json& row : json["by_rank"])
+    out.rows.push_back({rank_in(number_in(row, "rank")), number_in(row, "time_ns"), peers_of(row)});
+  return out;
+}
+
 analysis::ProfileJob::Cost cost_of(const Json& profile, const Json& cost) {
   analysis::ProfileJob::Cost out;
   double later = 0, most = 0, time = 0;
@@ -522,6 +538,7 @@ Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
               out.analysis);
     progress.done();
   }
+  for (const Json& site : json.value("timed_sites", Json::array())) out.timed_sites.push_back(timed_site_of(site));
   if (const auto all = json.find("communicators"); all != json.end())
     for (const Json& one : *all)
       out.communicators.push_back({one["members"].get<std::string>(), one["comm_size"].get<int>(),

@@ -88,10 +88,11 @@ class Redaction {
     for (const std::string& host : hosts)
       if (const auto dot = host.find('.'); dot != std::string::npos && dot > 0)
         names_.try_emplace(host.substr(0, dot), names_[host]);
-    for (const Json& site : profile["sites"])
-      for (const Json& frame : site["frames"])
-        for (const char* key : {"module", "file"})
-          if (frame[key].is_string()) note_directory(frame[key].get<std::string>());
+    for (const char* list : {"sites", "timed_sites"})
+      for (const Json& site : profile.value(list, Json::array()))
+        for (const Json& frame : site["frames"])
+          for (const char* key : {"module", "file"})
+            if (frame[key].is_string()) note_directory(frame[key].get<std::string>());
     for (const Json& place : last_state.value("places", Json::array()))
       note_directory(place["frames"][0]["module"].get<std::string>());
     note_directory(program_);

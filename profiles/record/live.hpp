@@ -10,9 +10,6 @@
 
 namespace latecomer::profiles {
 
-/// The kind of a blocking call that is no collective.
-enum class LiveCall : std::uint8_t { message, file, other };
-
 /// One cache line: the last collective of the process on a communicator of several ranks.
 struct alignas(64) LiveLine {
   std::atomic<std::uint64_t> communicator{0};  ///< identity, equal on all members; 0: not agreed yet
@@ -25,11 +22,19 @@ struct alignas(64) LiveLine {
   std::atomic<std::int32_t> root{-1};
   std::atomic<std::int32_t> comm_size{0};
   std::atomic<std::uint8_t> op{0};
-  std::atomic<LiveCall> kind{LiveCall::message};  ///< of that call
   std::atomic<std::uint8_t> inside{0};            ///< 1: in this collective; 0: outside since its end; kFinalizing
   static constexpr std::uint8_t kFinalizing = 2;  ///< in MPI_Finalize
 };
 static_assert(sizeof(LiveLine) == 64 && std::atomic<std::int64_t>::is_always_lock_free);
+
+/// A second line: the last blocking call that was no collective. LiveLine::message says whether the process is inside.
+struct alignas(64) LiveMessage {
+  std::atomic<std::uint64_t> site{0};  ///< 0: not known
+  std::atomic<std::uint32_t> call{0};  ///< in kMpiCalls
+  std::atomic<std::int32_t> peer{-1};  ///< in MPI_COMM_WORLD; kAnyRank; other negative numbers: none, or not known
+  std::atomic<std::int32_t> tag{-1};   ///< negative: none, any, or not known
+  static constexpr int kAnyRank = -2;
+};
 
 struct LiveFrame {
   std::uint64_t site, offset;
@@ -47,6 +52,7 @@ struct LiveFile {
   char host[64] = {};
   char output[1024] = {};  ///< absolute path of the profile, which names the job
   LiveLine line;
+  LiveMessage message;
   std::atomic<std::int32_t> frames{0};
   LiveFrame frame[kFrames];
 };

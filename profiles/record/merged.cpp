@@ -64,6 +64,8 @@ void Merged::add(const Contribution& one) {
     sum.local[e.key].merge(e.site);
     if (e.site.before.samples > 0 && !without_rows_.contains(e.key)) before[e.key][row].merge(e.site.before);
   }
+  for (const TimedSite& site : one.timed_sites) timed[site.key][row].merge(site.sums);
+  limit_timed();
   sum.edges += one.edges;
   sum.edge_sum += one.edge_sum;
   take_frames(one.frames);
@@ -97,6 +99,10 @@ void Merged::merge(Merged&& other) {
     if (!without_rows_.contains(key))
       for (const auto& [row, intervals] : rows) before[key][row].merge(intervals);
   std::erase_if(before, [&](const auto& entry) { return without_rows_.contains(entry.first); });
+  folded_.merge(other.folded_);
+  for (const auto& [key, rows] : other.timed)
+    for (const auto& [row, sums] : rows) timed[key][row].merge(sums);
+  limit_timed();
   sum.edges += other.sum.edges;
   sum.edge_sum += other.sum.edge_sum;
   take_frames(other.sum.frames);
@@ -197,6 +203,31 @@ void Merged::limit_before() {
     rows -= least->second.size();
     without_rows_.insert(least->first);
     before.erase(least);
+  }
+}
+
+void Merged::limit_timed() {
+  const auto fold = [&](auto at) {
+    for (const auto& [row, sums] : at->second) timed[TimedKey{}][row].merge(sums);
+    timed.erase(at);
+  };
+  for (const TimedKey& key : folded_)
+    if (const auto at = timed.find(key); at != timed.end()) fold(at);
+  std::size_t rows = 0;
+  for (const auto& [key, of] : timed) rows += of.size();
+  while (rows > kMostIntervals && timed.size() > 1) {
+    // Keep the sites with the most time, as a process does.
+    const auto time = [](const auto& entry) {
+      if (entry.first.site == 0) return INT64_MAX;
+      Nanoseconds out = 0;
+      for (const auto& [row, sums] : entry.second) out = plus(out, sums.time);
+      return out;
+    };
+    const auto least = std::ranges::min_element(timed, {}, time);
+    if (least->first.site == 0) break;
+    rows -= least->second.size();
+    folded_.insert(least->first);
+    fold(least);
   }
 }
 

@@ -49,8 +49,9 @@ struct Reach {
 
 class Merged {
  public:
-  /// Limits of a merged part. Derived: a warning takes 1 KiB at most, a decision too, a record 48 bytes, and a row of
-  /// intervals 320 bytes. So these take 100 MiB at most, however many ranks there are.
+  /// Limits of a merged part. Derived: a warning takes 1 KiB at most, a decision too, a record 48 bytes, a row of
+  /// intervals 320 bytes, and one of a timed site 250 bytes. So these take 130 MiB at most, however many ranks there
+  /// are.
   static constexpr std::size_t kMostWarnings = 1000, kMostTexts = 16 << 20, kMostRecords = std::size_t{1} << 20,
                                kMostIntervals = std::size_t{1} << 17;
 
@@ -71,6 +72,7 @@ class Merged {
   std::vector<Member> members;  ///< by ascending rank
   std::vector<Said> warnings, plans, decisions;
   std::map<SiteKey, std::map<std::int32_t, Intervals>> before;  ///< by row of ranks
+  std::map<TimedKey, std::map<std::int32_t, TimedSums>> timed;  ///< by row of ranks
   std::uint64_t warnings_dropped = 0;
   std::uint64_t texts_dropped = 0;    ///< number of plans and decisions that were dropped
   std::uint64_t records_dropped = 0;  ///< number of records in logs that were dropped
@@ -81,8 +83,9 @@ class Merged {
  private:
   /// What follows `sum` in the bytes.
   static auto parts_of(auto& m) {
-    return std::tie(m.members, m.warnings, m.plans, m.decisions, m.before, m.without_rows_, m.warnings_dropped,
-                    m.texts_dropped, m.records_dropped, m.sizes_differ, m.logs_below_, m.text_bytes_);
+    return std::tie(m.members, m.warnings, m.plans, m.decisions, m.before, m.timed, m.without_rows_, m.folded_,
+                    m.warnings_dropped, m.texts_dropped, m.records_dropped, m.sizes_differ, m.logs_below_,
+                    m.text_bytes_);
   }
   void take_frames(const std::vector<Frame>& frames);
   void take_unplanned(const std::vector<Unplanned>& all);
@@ -90,9 +93,11 @@ class Merged {
   void take_texts(std::vector<Said>& to, std::vector<Said>&& more);
   void limit_logs();
   void limit_before();
+  void limit_timed();
 
   std::set<std::pair<std::uint64_t, std::uint32_t>> framed_;  // site and callers
   std::set<SiteKey> without_rows_;                            // sites whose rows of intervals were dropped
+  std::set<TimedKey> folded_;                                 // timed sites that share the entry without a site
   std::uint64_t logs_below_ = UINT64_MAX;                     // logs of communicators from this hash on were dropped
   std::uint64_t text_bytes_ = 0;
 };

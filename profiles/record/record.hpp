@@ -26,6 +26,7 @@
 #include "profiles/record/not_counted.hpp"
 #include "profiles/record/peers.hpp"
 #include "profiles/record/site_key.hpp"
+#include "profiles/record/timed_site.hpp"
 
 namespace latecomer::profiles {
 
@@ -541,8 +542,9 @@ struct Contribution {
   std::uint64_t edges = 0;  ///< number of calls of latecomer_edge
   double edge_sum = 0;      ///< sum of their fractions
   std::vector<Unplanned> unplanned;
-  std::vector<HostLoad> loads;  ///< of this host, if this process measures it
-  NotCounted not_counted;       ///< without the kinds that the local sites tell
+  std::vector<TimedSite> timed_sites;  ///< of the main thread; empty in Merged::sum
+  std::vector<HostLoad> loads;         ///< of this host, if this process measures it
+  NotCounted not_counted;              ///< without the kinds that the local sites tell
   std::vector<std::string> warnings;
   std::vector<Log> logs;
   CallSample sample;                   ///< of the calls on MPI_COMM_WORLD, where all ranks keep one

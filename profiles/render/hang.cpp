@@ -11,6 +11,7 @@
 #include "profiles/format/decisions.hpp"
 #include "profiles/format/last_state.hpp"
 #include "profiles/record/live.hpp"
+#include "profiles/record/timed_site.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -75,16 +76,20 @@ std::vector<std::string> Hang::findings() const {
       if (const auto same = calls.find(key_of(r)); same != calls.end()) same->second.push_back(&r);
   for (const auto& [key, members] : calls) judge_call(members, out);
   if (!out.empty()) return out;
-  std::map<std::string, std::pair<std::vector<int>, Age>> stuck;
+  std::vector<int> stuck;
+  Age longest;
+  std::string details;
   for (const LiveRank& r : state_.ranks)
     if (r.message != 0 && r.inside != 1 && is_judged(r)) {
-      auto& [ranks, longest] = stuck[blocked_in(r)];
-      ranks.push_back(r.rank);
+      stuck.push_back(r.rank);
       longest = std::max(longest, message_age(r));
+      if (r.message_call >= 0 && stuck.size() <= kNamed)
+        details += (details.empty() ? ": rank " : "; rank ") + std::to_string(r.rank) + " " + message(r);
     }
-  for (const auto& [call, of] : stuck)
-    out.push_back((of.first.size() == 1 ? "Rank " : "Ranks ") + numbers_text(of.first) +
-                  (of.first.size() == 1 ? " waits " : " wait ") + call + lasting(of.second) + ".");
+  if (!stuck.empty())
+    out.push_back((stuck.size() == 1 ? "Rank " : "Ranks ") + numbers_text(stuck) +
+                  (stuck.size() == 1 ? " waits" : " wait") + " inside a message, a completion or a one-sided call" +
+                  lasting(longest) + details + ".");
   return out;
 }
 
@@ -177,17 +182,24 @@ std::string Hang::communicator(const LiveRank& r) {
   return text;
 }
 
-std::string Hang::blocked_in(const LiveRank& r) {
-  if (r.kind == static_cast<int>(LiveCall::file)) return "in a call for files";
-  if (r.kind == static_cast<int>(LiveCall::other)) return "in another MPI call, such as one that makes a communicator";
-  return "in a message, completion or one-sided call";
-}
-
 std::string Hang::state(const LiveRank& r) { return std::string(process_state_name(r.state)); }
 
-std::string Hang::site(const LiveRank& r) const {
-  const auto found = state_.places.find(r.site);
+std::string Hang::place_of(std::uint64_t site) const {
+  const auto found = state_.places.find(site);
   return found == state_.places.end() ? "an unknown place" : analysis::place_of(found->second);
+}
+
+std::string Hang::site(const LiveRank& r) const { return place_of(r.site); }
+
+std::string Hang::message(const LiveRank& r) const {
+  if (r.message_call < 0 || r.message_call >= static_cast<int>(std::size(kMpiCalls)))
+    return "in a message, completion or one-sided call";
+  std::string out = "in " + std::string(kMpiCalls[r.message_call].name) + " at " + place_of(r.message_site);
+  if (r.message_peer >= 0) out += " with rank " + std::to_string(r.message_peer);
+  if (r.message_peer == LiveMessage::kAnyRank) out += " from any rank";
+  const bool named = r.message_peer >= 0 || r.message_peer == LiveMessage::kAnyRank;
+  if (r.message_tag >= 0) out += (named ? " and tag " : " with tag ") + std::to_string(r.message_tag);
+  return out;
 }
 
 std::string Hang::call_text(const LiveRank& r) const {
@@ -202,8 +214,8 @@ std::string Hang::where(const LiveRank& r) const {
   const std::string call = call_text(r) + ", call " + std::to_string(r.n) + " on " + communicator(r);
   if (r.inside == LiveLine::kFinalizing) return "in MPI_Finalize" + lasting(age(r)) + ", after " + call;
   if (r.inside == 1) return "in " + call + (age(r).ns < 0 ? "" : "," + lasting(age(r)));
-  const std::string message = r.message != 0 ? blocked_in(r) + lasting(message_age(r)) + ", " : "";
-  return message + "outside collectives" + lasting(age(r)) + ", after " + call;
+  return (r.message != 0 ? message(r) + lasting(message_age(r)) + ", " : "") + "outside collectives" + lasting(age(r)) +
+         ", after " + call;
 }
 
 /// A verb phrase about a rank that is missing in a call.

@@ -35,9 +35,9 @@ class Hang {
   static std::string operation(const LiveRank& r);
   static std::string communicator(const LiveRank& r);
   static std::string state(const LiveRank& r);
-  /// "in a message, completion or one-sided call": for a rank with LiveRank::message.
-  static std::string blocked_in(const LiveRank& r);
   std::string site(const LiveRank& r) const;
+  /// Of a rank in a blocking call that is no collective: "in MPI_Recv at main (a.c:5) with rank 3 and tag 1".
+  std::string message(const LiveRank& r) const;
   /// "in barrier at main (a.c:5), call 7 on MPI_COMM_WORLD, for 1.2 s".
   std::string where(const LiveRank& r) const;
   /// One line per rank, with a head. Of a large job, unless `each` is set: one line for all ranks that do the same, the
@@ -46,6 +46,7 @@ class Hang {
 
  private:
   bool is_judged(const LiveRank& r) const;
+  std::string place_of(std::uint64_t site) const;
   std::string call_text(const LiveRank& r) const;
   std::string place(const LiveRank& r) const;
   std::string table_of_groups() const;

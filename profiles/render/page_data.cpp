@@ -14,6 +14,7 @@
 #include "profiles/render/communicator_table.hpp"
 #include "profiles/render/page_arrivals.hpp"
 #include "profiles/render/rank_table.hpp"
+#include "profiles/render/timed_table.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -182,6 +183,15 @@ Json communicators(const Profile& profile) {
   return {{"titles", kCommunicatorTitles}, {"rows", rows}, {"all", all.size()}};
 }
 
+/// Rows with the columns of kTimedTitles.
+Json timed_sites(const Profile& profile) {
+  Json rows = Json::array();
+  for (const TimedRow& row : timed_rows(profile))
+    rows.push_back({row.call, rounded(row.calls), rounded(row.time), share_json(row.share), row.most_on, row.waits_for,
+                    row.place});
+  return {{"titles", kTimedTitles}, {"rows", rows}};
+}
+
 /// [[title, share], ...], the largest first; null: no cause is known.
 Json causes(const std::optional<analysis::Causes>& shares) {
   if (!shares) return nullptr;
@@ -297,6 +307,7 @@ Json page_data(const Profile& profile) {
           {"parts", part_titles()},
           {"time", time_bars(profile.analysis, ranks)},
           {"communicators", communicators(profile)},
+          {"timed", timed_sites(profile)},
           {"sites_alone", alone},
           {"heat", heat_map(shown, profile.analysis.ranks_per_row(), ranks)},
           {"tables", tables(profile.analysis)},

@@ -319,6 +319,17 @@ void judge_ends(const Profile& profile, const Totals& t, std::vector<std::string
     out.back() += " They spent " + percent(share, 1) + " of their time in MPI_Init.";
 }
 
+/// The call site with most of the time in messages. Where no site has most of it, an example.
+std::string where_in_messages(const Profile& profile, const Totals& t) {
+  for (const analysis::TimedCalls& site : profile.timed_sites)
+    if (site.part == "messages") {
+      if (site.time - 2 * site.error < 0.5 * t.messages) break;
+      return percent(std::min(1.0, site.time / t.messages), 1) + " of it in " + site.call + " at " +
+             analysis::place_of(site.frames);
+    }
+  return "such as receives";
+}
+
 /// Adds the sentence on calls that wait for messages.
 void judge_messages(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
   if (t.messages < kMessages * t.own_time) return;
@@ -328,7 +339,7 @@ void judge_messages(const Profile& profile, const Totals& t, std::vector<std::st
   const double its_own = most.times.messages / most.wall;
   const std::string error = percent(t.messages_error, t.own_time);
   std::string text = " They spent " + percent(t.messages, t.own_time) + (error == "0.0%" ? "" : " (+- " + error + ")") +
-                     " of their time in calls that wait for messages, such as receives";
+                     " of their time in calls that wait for messages, " + where_in_messages(profile, t);
   const auto share = [](const analysis::RankFigures& r) { return r.wall > 0 ? r.times.messages / r.wall : 1; };
   if (its_own - 2 * most.messages_error / most.wall >=
       kMore * share(*std::ranges::min_element(profile.analysis.ranks(), {}, share))) {

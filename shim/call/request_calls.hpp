@@ -75,10 +75,8 @@ auto if_set(const int& flag, Completed completed) {
 template <typename Native, typename Completed, typename Call>
 int complete_requests(int count, MPI_Request* requests, Native native, Completed completed, Call& timed) {
   const WatchedRequests watch(count, requests);
-  const bool only_forgets =
-      std::is_same_v<const Completed, decltype(all_requests)> && mpi_time.watched && !timed.is_timed();
-  if (only_forgets) started_messages.forget_completed(count, requests);  // before MPI overwrites the handles
-  if (!mpi_time.watched || only_forgets) {
+  if (!mpi_time.watched || (std::is_same_v<const Completed, decltype(all_requests)> && !timed.is_timed())) {
+    started_messages.forget_completed(count, requests);  // before MPI overwrites the handles
     const int rc = native();
     if (rc == MPI_SUCCESS) completed(watch);
     return rc;
@@ -91,6 +89,7 @@ int complete_requests(int count, MPI_Request* requests, Native native, Completed
       completed(watch);
       completed(awaited);
     }
+    awaited.forget_completed(requests);
     return rc;
   };
   return complete_watched();
@@ -98,21 +97,23 @@ int complete_requests(int count, MPI_Request* requests, Native native, Completed
 
 /// `found`: what MPI answers, 0 if no request is complete.
 template <typename Native, typename Completed>
-int test_requests(int count, MPI_Request* requests, Native native, const int& found, Completed completed) {
+int test_requests(const CallPlace& place, int count, MPI_Request* requests, Native native, const int& found,
+                  Completed completed) {
   if (count == 1 && *requests == MPI_REQUEST_NULL) {  // no success, in a loop over requests of which some are complete
     keep_on_disk_sometimes();
     return native();
   }
-  Poll poll(found);
+  Poll poll(place, found);
   return complete_requests(count, requests, native, if_set(found, completed), poll);
 }
 
 /// As test_requests(), of a call that leaves the requests as they are.
 template <typename Native, typename Completed>
-int look_at_requests(int count, const MPI_Request* requests, Native native, const int& found, Completed completed) {
-  Poll poll(found);
+int look_at_requests(const CallPlace& place, int count, const MPI_Request* requests, Native native, const int& found,
+                     Completed completed) {
+  Poll poll(place, found);
   if (!poll.counts()) return native();
-  Awaited awaited(count, requests, false);
+  Awaited awaited(count, requests);
   const int rc = native();
   if (rc == MPI_SUCCESS) {
     awaited.set_wait(poll.end());
@@ -122,9 +123,24 @@ int look_at_requests(int count, const MPI_Request* requests, Native native, cons
 }
 
 template <typename Native, typename Completed>
-int wait_for_requests(int count, MPI_Request* requests, Native native, Completed completed) {
-  MessageCall timed(times_this_call());
+int wait_for_requests(const CallPlace& place, int count, MPI_Request* requests, Native native, Completed completed) {
+  MessageCall timed(place, times_this_call());
+  if (count == 1 && timed.has_site()) live_await(started_messages.find_message(*requests).peer);
   return complete_requests(count, requests, native, completed, timed);
+}
+
+/// Of MPI_Waitall, which does not tell the message that came last.
+template <typename Native>
+int wait_for_all_requests(const CallPlace& place, int count, MPI_Request* requests, Native native) {
+  MessageCall timed(place, times_this_call());
+  if (timed.is_timed() && mpi_time.watched && !any_request_pending() && may_wait_in_turn(count, requests)) {
+    const Rank last = wait_in_turn(count, requests);
+    started_messages.forget_completed(count, requests);  // before MPI overwrites the handles
+    const int rc = native();
+    if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) waited_for(last, wait);
+    return rc;
+  }
+  return complete_requests(count, requests, native, all_requests, timed);
 }
 
 /// Notes the start of persistent collectives.
@@ -143,7 +159,7 @@ void forget_request(MPI_Request request);
 
 template <typename Native>
 int free_request(MPI_Request* request, Native native) {
-  if (mpi_time.watched) started_messages.forget_message(*request);
+  started_messages.forget_message(*request);
   if (any_request_pending()) forget_request(*request);
   return native();
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <new>
 
@@ -49,7 +50,8 @@ bool talking() { return job_world().together && job_rules().policy.exchange == c
 
 /// Forgets the addresses of libraries that were unloaded.
 void forget_unloaded() {
-  if (sites_refresh()) idle_forget();
+  static constinit std::atomic<unsigned> known{0};
+  if (const unsigned refreshed = sites_refresh(); refreshed != known.exchange(refreshed)) idle_forget();
 }
 
 /// Mode observe: decides whether this rank logs the epoch that the current call begins. `at`: time of the call.

@@ -14,10 +14,11 @@ void end_open_stretch() {
   if (Guard::program_calls()) polling.end_stretch();
 }
 
-void Polling::begin_stretch() {
+void Polling::begin_stretch(const CallPlace& place) {
   mpi_time.polls = true;
   weight_ = mpi_time.messages.weigh_next();
   if (weight_ == 0) return;
+  site_ = &timed_sites.at(place);
   waited_ = 0;
   if (!stretch_.needs_times()) return stretch_.begin_stretch(now(), nullptr);
   const TimesReading reading;
@@ -31,6 +32,7 @@ void Polling::begin_stretch() {
   add(stretch_.end_piece(reading.times(), reading.begin, reading.end));
   if (reading.times()) sampler.end_span(*reading.times(), reading.end);
   shown_ = stretch_.waits();
+  if (shown_) live_enter_message(site_->key);
   if (!shown_) charge_polls(polls);
   live->message.store(shown_ ? stretch_.began() : 0, std::memory_order_relaxed);
 }
@@ -41,14 +43,18 @@ void Polling::add(const PollWait& wait) {
   napped_ns += weight_ * wait.slept;
 }
 
-Nanoseconds Polling::end_stretch() {
+Wait Polling::end_stretch() {
   mpi_time.polls = false;
-  if (weight_ == 0) return 0;
+  if (weight_ == 0) return {};
   if (std::exchange(shown_, false)) live->message.store(0, std::memory_order_relaxed);
   add(stretch_.end_stretch());
+  if (waited_ > 0) {
+    site_->sums.calls += weight_;
+    site_->sums.add(weight_, waited_);
+  }
   if (mpi_time.messages.count_call(weight_, waited_)) [[unlikely]]
     draw_message_call(weight_, waited_, stretch_.last_end());
-  return waited_ > kTransfer ? weight_ * waited_ : 0;
+  return waited_ > kTransfer ? Wait{weight_ * waited_, &site_->sums} : Wait{};
 }
 
 }  // namespace latecomer::shim

@@ -21,73 +21,79 @@ class Polling {
     if (const Nanoseconds at = now(); stretch_.begin_poll(at)) [[unlikely]]
       end_piece();
   }
-  void fail_poll() {
-    if (!mpi_time.polls) return begin_stretch();
+  void fail_poll(const CallPlace& place) {
+    if (!mpi_time.polls) return begin_stretch(place);
     if (weight_ == 0) return;
     const Nanoseconds at = now();
     stretch_.end_poll(at, false);
     keep_on_disk(at);
   }
-  /// Returns the time of the stretch, with its weight, if it was a wait.
-  Nanoseconds succeed() {
-    if (!mpi_time.polls) return 0;
+  /// Returns the time of the stretch if it was a wait.
+  Wait succeed() {
+    if (!mpi_time.polls) return {};
     if (weight_ > 0) stretch_.end_poll(now(), true);
     return end_stretch();
   }
-  Nanoseconds end_stretch();
+  Wait end_stretch();
 
  private:
-  void begin_stretch();
+  void begin_stretch(const CallPlace& place);
   void end_piece();
   void add(const PollWait& wait);
 
   PollStretch stretch_;
-  std::uint32_t weight_ = 0;  ///< 0: the stretch rests
-  Nanoseconds waited_ = 0;    ///< in pieces that have ended
-  bool shown_ = false;        ///< `latecomer who` sees a wait
+  std::uint32_t weight_ = 0;             ///< 0: the stretch rests
+  Nanoseconds waited_ = 0;               ///< in pieces that have ended
+  profiles::TimedSite* site_ = nullptr;  ///< of the first poll
+  bool shown_ = false;                   ///< `latecomer who` sees a wait
 };
 extern constinit Polling polling;
 
 /// One poll. `found`: what MPI answers, 0 if it found nothing.
 class Poll {
  public:
-  explicit Poll(const int& found)
-      : found_(found), counts_(times_this_call() && mpi_time.watched), continues_(counts_ && mpi_time.polls) {
+  Poll(const CallPlace& place, const int& found)
+      : place_(place),
+        found_(found),
+        counts_(times_this_call() && mpi_time.watched),
+        continues_(counts_ && mpi_time.polls) {
     if (continues_) polling.begin_poll();
     else keep_on_disk_sometimes();
   }
   bool counts() const { return counts_; }
   static bool is_timed() { return true; }
   /// After MPI has answered without an error. Returns as Polling::succeed().
-  Nanoseconds end() {
+  Wait end() {
     // A call of MPI beneath this one may have begun a stretch.
-    if (!counts_ || (mpi_time.polls && !continues_)) return 0;
+    if (!counts_ || (mpi_time.polls && !continues_)) return {};
     if (found_) return polling.succeed();
-    polling.fail_poll();
-    return 0;
+    polling.fail_poll(place_);
+    return {};
   }
 
  private:
+  const CallPlace& place_;
   const int& found_;
   bool counts_, continues_;
 };
 
 /// Of a call that looks for a message of the rank `from` of `comm`, which may be any rank, as in time_receive().
 template <typename Native>
-int poll_for_message(Native native, MPI_Comm comm, int from, const int& found, MPI_Status*& status) {
-  Poll poll(found);
+int poll_for_message(const CallPlace& place, Native native, MPI_Comm comm, int from, const int& found,
+                     MPI_Status*& status) {
+  Poll poll(place, found);
   MPI_Status own;
   if (poll.counts() && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
   const int rc = native();
   if (rc != MPI_SUCCESS) return rc;
-  if (const Nanoseconds waited = poll.end(); waited > 0) [[unlikely]]
-    waited_for(comm, from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from, waited);
+  if (const Wait wait = poll.end()) [[unlikely]]
+    waited_for(comm, from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from, wait);
   return rc;
 }
 
 template <typename Native>
-int poll_without_peer(Native native, const int& found) {
-  Poll poll(found);
+int poll_without_peer(const CallPlace& place, Native native, const int& found) {
+  Poll poll(place, found);
   const int rc = native();
   if (rc == MPI_SUCCESS) poll.end();
   return rc;

@@ -267,6 +267,7 @@ void Sampler::decline_sampling() {
 
 void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at) {
   if (message_cost.load(std::memory_order_relaxed) == 0) sampler.price_message_calls();
+  if (mpi_time.watched && mpi_time.messages.timed() % 64 == 0) timed_sites.forget_unloaded();
   const auto timed = mpi_time.messages.draw_next(weight, time, at, message_price.load(std::memory_order_relaxed));
   if (timed > 0) spent.add(profiles::CostOf::messages, static_cast<Nanoseconds>(timed) * message_cost);
 }

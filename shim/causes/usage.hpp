@@ -15,6 +15,7 @@
 #include "profiles/record/call_draw.hpp"
 #include "profiles/record/record.hpp"
 #include "shim/causes/poll_stretch.hpp"
+#include "shim/causes/timed_sites.hpp"
 #include "shim/clock.hpp"
 #include "shim/guard.hpp"
 #include "shim/live/live.hpp"
@@ -95,6 +96,14 @@ inline void end_span_at_exit(Nanoseconds at, Nanoseconds MpiTime::*call) {
     read_at_exit(at, call);
 }
 
+/// Counts a call at its site, and shows it to `latecomer who`. Returns the sums of the site.
+inline profiles::TimedSums* count_at_site(const CallPlace& place) {
+  profiles::TimedSite& site = timed_sites.at(place);
+  ++site.sums.calls;
+  live_enter_message(site.key);
+  return &site.sums;
+}
+
 /// Draws the next message call that is timed, after one that took `time`.
 void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at);
 
@@ -102,58 +111,71 @@ void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at);
 /// beneath it is theirs alone. `counts`: false does nothing.
 class MessageCall {
  public:
-  explicit MessageCall(bool counts) : open_(counts) {
+  [[gnu::always_inline]] MessageCall(const CallPlace& place, bool counts) : open_(counts) {
     end_polls();
-    if (counts) weight_ = mpi_time.messages.weigh_next();
-    if (weight_ > 0) {
-      const Nanoseconds at = end_span_at_entry(now(), &MpiTime::read);
-      begin_ = at - mpi_time.inside();
-      live->message.store(at, std::memory_order_relaxed);
-      return;
+    if (counts) {
+      if (mpi_time.watched) site_ = count_at_site(place);
+      weight_ = mpi_time.messages.weigh_next();
+      if (weight_ > 0) {
+        begin();
+        return;
+      }
+      // A negative time is unknown. It differs from that of the last call, so that the rank does not seem to stand
+      // still.
+      live->message.store(-static_cast<std::int64_t>(mpi_time.messages.resting()), std::memory_order_relaxed);
     }
-    // A negative time is unknown. It differs from that of the last call, so that the rank does not seem to stand still.
-    if (counts) live->message.store(-static_cast<std::int64_t>(mpi_time.messages.resting()), std::memory_order_relaxed);
     keep_on_disk_sometimes();
   }
   MessageCall(const MessageCall&) = delete;
   MessageCall& operator=(const MessageCall&) = delete;
-  ~MessageCall() { end(); }
+  [[gnu::always_inline]] ~MessageCall() { end(); }
+  /// Whether `latecomer who` sees the call: on the watched thread.
+  bool has_site() const { return site_; }
   bool is_timed() const { return weight_ > 0; }
-  /// Ends the scope early. Returns its time, with its weight, if that belongs to ranks: it waited, on a watched thread.
-  Nanoseconds end() {
-    if (!open_) return 0;
+  /// Ends the scope early. Returns its time if that belongs to ranks: it waited, on a watched thread.
+  [[gnu::always_inline]] Wait end() {
+    if (!open_) return {};
     open_ = false;
     live->message.store(0, std::memory_order_relaxed);
-    if (weight_ == 0) return 0;
+    return weight_ > 0 ? end_timed() : Wait{};
+  }
+
+ private:
+  void begin() {
+    const Nanoseconds at = end_span_at_entry(now(), &MpiTime::read);
+    begin_ = at - mpi_time.inside();
+    live->message.store(at, std::memory_order_relaxed);
+  }
+  [[gnu::noinline]] Wait end_timed() {
     const Nanoseconds at = now(), time = at - mpi_time.inside() - begin_;
     if (mpi_time.messages.add(weight_, time)) [[unlikely]]
       draw_message_call(weight_, time, at);
     note_other_thread(time, at);
+    if (site_) site_->add(weight_, time);
     end_span_at_exit(at, &MpiTime::read);
     keep_on_disk(at);
-    return mpi_time.watched && time > kTransfer ? weight_ * time : 0;
+    return site_ && time > kTransfer ? Wait{weight_ * time, site_} : Wait{};
   }
 
- private:
   bool open_;
   std::uint32_t weight_ = 0;
-  Nanoseconds begin_ = 0;  ///< without the time inside MPI until then
+  profiles::TimedSums* site_ = nullptr;  ///< on a watched thread
+  Nanoseconds begin_ = 0;                ///< without the time inside MPI until then
 };
 
 /// Times its scope, a call that adds to one of the other sums of MpiTime, as MessageCall does. Such calls never rest:
 /// they are rare, or take long.
 class OtherCall {
  public:
-  OtherCall(bool counts, Nanoseconds MpiTime::*sum) : counts_(counts), sum_(sum) {
+  OtherCall(const CallPlace& place, bool counts, Nanoseconds MpiTime::*sum) : counts_(counts), sum_(sum) {
     end_polls();
     if (!counts) {
       keep_on_disk_sometimes();
       return;
     }
+    if (mpi_time.watched) site_ = count_at_site(place);
     const Nanoseconds at = end_span_at_entry(now(), sum);
     begin_ = at - mpi_time.inside();
-    live->kind.store(sum == &MpiTime::io ? profiles::LiveCall::file : profiles::LiveCall::other,
-                     std::memory_order_relaxed);
     live->message.store(at, std::memory_order_relaxed);
   }
   OtherCall(const OtherCall&) = delete;
@@ -164,7 +186,7 @@ class OtherCall {
     mpi_time.*sum_ += time;
     note_other_thread(time, at);
     live->message.store(0, std::memory_order_relaxed);
-    live->kind.store(profiles::LiveCall::message, std::memory_order_relaxed);
+    if (site_) site_->add(1, time);
     end_span_at_exit(at, sum_);
     keep_on_disk(at);
   }
@@ -172,6 +194,7 @@ class OtherCall {
  private:
   bool counts_;
   Nanoseconds MpiTime::*sum_;
+  profiles::TimedSums* site_ = nullptr;
   Nanoseconds begin_ = 0;
 };
 

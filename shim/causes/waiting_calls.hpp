@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What latecomer does in MPI's calls that may wait and are no collectives, and in those that start a message. They add
-// up their time and note for whom it waits, without call sites. The generated handlers use these templates
+// up their time by call sites and note for whom it waits. The generated handlers use these templates
 // (shim/front/functions.def), and `native` is MPI's own call.
 #pragma once
 
@@ -21,45 +21,78 @@ inline bool times_this_call() {
 
 /// Of a call that waits for no rank that is known.
 template <typename Native>
-int time_wait(Native native) {
-  const MessageCall timed(times_this_call());
+int time_wait(const CallPlace& place, Native native) {
+  const MessageCall timed(place, times_this_call());
   return native();
 }
 
 /// Of a call that takes long and is rare, such as one that makes a communicator.
 template <typename Native>
-int time_rare_wait(Native native) {
-  const OtherCall timed(times_this_call(), &MpiTime::other_mpi);
+int time_rare_wait(const CallPlace& place, Native native) {
+  const OtherCall timed(place, times_this_call(), &MpiTime::other_mpi);
   return native();
 }
 
 template <typename Native>
-int time_file_access(Native native) {
-  const OtherCall timed(times_this_call(), &MpiTime::io);
+int time_file_access(const CallPlace& place, Native native) {
+  const OtherCall timed(place, times_this_call(), &MpiTime::io);
   const FileCall file_call(true);
   return native();
 }
 
 /// Of a call that waits for the rank `to` of `comm`.
 template <typename Native>
-int time_send(Native native, MPI_Comm comm, int to) {
-  MessageCall timed(times_this_call());
+int time_send(const CallPlace& place, Native native, MPI_Comm comm, int to, int tag) {
+  MessageCall timed(place, times_this_call());
+  if (timed.has_site()) show_awaited(comm, to, tag);
   const int rc = native();
-  if (const Nanoseconds waited = timed.end(); waited > 0 && rc == MPI_SUCCESS) [[unlikely]]
-    waited_for(comm, to, waited);
+  if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) [[unlikely]]
+    waited_for(comm, to, wait);
+  return rc;
+}
+
+/// Of a one-sided call that waits for the rank `target` of `win`.
+template <typename Native>
+int time_access(const CallPlace& place, Native native, MPI_Win win, int target) {
+  MessageCall timed(place, times_this_call());
+  const int rc = native();
+  if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) [[unlikely]]
+    waited_for_target(win, target, wait);
   return rc;
 }
 
 /// Of a call that waits for the rank `from` of `comm`. A receive from any rank needs a status: without one, `native`
 /// gets one of this function.
 template <typename Native>
-int time_receive(Native native, MPI_Comm comm, int from, MPI_Status*& status) {
-  MessageCall timed(times_this_call());
+int time_receive(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status) {
+  MessageCall timed(place, times_this_call());
+  if (timed.has_site()) show_awaited(comm, from, tag);
   MPI_Status own;
   if (timed.is_timed() && mpi_time.watched && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
   const int rc = native();
-  if (const Nanoseconds waited = timed.end(); waited > 0 && rc == MPI_SUCCESS) [[unlikely]]
-    waited_for(comm, from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from, waited);
+  if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) [[unlikely]]
+    waited_for(comm, from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from, wait);
+  return rc;
+}
+
+/// Of a call that sends to the rank `to` and receives from the rank `from` of `comm`. It waits for both of them; which
+/// one came last is not known.
+template <typename Native>
+int time_exchange(const CallPlace& place, Native native, MPI_Comm comm, int to, int send_tag, int from, int tag,
+                  MPI_Status*& status) {
+  if (to == from || to == MPI_PROC_NULL) return time_receive(place, native, comm, from, tag, status);
+  if (from == MPI_PROC_NULL) return time_send(place, native, comm, to, send_tag);
+  MessageCall timed(place, times_this_call());
+  MPI_Status own;
+  if (timed.is_timed() && timed.has_site() && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
+  const int rc = native();
+  if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) [[unlikely]] {
+    const int source = from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from;
+    waited_for(comm, to, wait);
+    if (source == to) return rc;
+    waited_for(comm, source, wait);
+    wait.site->together += wait.time;
+  }
   return rc;
 }
 

@@ -5,6 +5,7 @@ functions of the standard ABI, from functions.def and shim/mpi/abi/functions.def
 functions.def must be local: local_functions.def.
 
 Usage: generate.py symbols OUTPUT           a line STUB(name) for each symbol that the front exports
+       generate.py calls OUTPUT             a line {name, section} for each row that is no collective
        generate.py handlers LEVEL OUTPUT    the handlers of a family; LEVEL: f08, pmpi or c
        generate.py abi-header OUTPUT        the prototypes for the header of the standard ABI
        generate.py abi-library OUTPUT       a library with these functions, to link programs with
@@ -54,6 +55,7 @@ class Function:
     collective: str = None
     kind: str = None  # of the call of a collective
     start: "Function" = None  # of a blocking collective: the non-blocking form
+    number: int = None  # of the row, among those that are no collectives
 
     def name_in_fortran(self):
         return self.name.lower() + "_f08_"
@@ -114,12 +116,17 @@ def make_forms(name, parameters, words, action, is_collective):
 
 
 def read_table():
-    """All functions, and the names of those whose handlers are written by hand."""
-    functions, by_hand, section, prototype, of_all = [], [], None, None, None
+    """All functions, the names of those whose handlers are written by hand, and the name and section of each row that is no
+    collective."""
+    functions, by_hand, calls, section, prototype, of_all = [], [], [], None, None, None
 
     def add(action):
         name, parameters, words = prototype.groups()
-        functions.extend(make_forms(name, parameters, set(words.split()), action, section == "collectives"))
+        forms = make_forms(name, parameters, set(words.split()), action, section == "collectives")
+        if section != "collectives":
+            forms = [dataclasses.replace(one, number=len(calls)) for one in forms]
+            calls.append(("MPI_" + name, section))
+        functions.extend(forms)
 
     for line in TABLE.read_text().splitlines():
         if not line or line.startswith("//"):
@@ -136,7 +143,7 @@ def read_table():
                 add(of_all)
         else:
             add(line.strip())
-    return functions, by_hand
+    return functions, by_hand, calls
 
 
 def undecided(names, functions, by_hand):
@@ -204,6 +211,8 @@ def make_handler(function, level):
         arguments = ("&level", "granted") if level.fortran else ("argc", "argv", "level", "granted")
         init_thread = dataclasses.replace(function, name="MPI_Init_thread")
         text.append(make_lambda("at_level", "(int level, int* granted)", *call_next(init_thread, *arguments)))
+    if re.search(r"\bplace\b", function.action):
+        text.append(f"  const CallPlace place{{{function.number}, __builtin_return_address(0), __builtin_frame_address(0)}};")
     text.append(make_lambda("native", "", *call_next(function, *names)))
     if function.start:
         arguments = join(*(values.get(name, name) for name in names), "request")
@@ -290,12 +299,14 @@ def make_abi_library(functions):
 
 def main():
     what, output = sys.argv[1], pathlib.Path(sys.argv[-1])
-    functions, by_hand = read_table()
+    functions, by_hand, calls = read_table()
     if what == "undecided":
         print(*undecided(sys.argv[2:], functions, by_hand), sep="\n")
         return
     if what == "symbols":
         lines = make_symbols(functions, by_hand)
+    elif what == "calls":
+        lines = [f'{{"{name}", "{section}"}},' for name, section in calls]
     elif what == "handlers":
         lines = make_handlers(functions, sys.argv[2])
     else:

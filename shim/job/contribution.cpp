@@ -91,6 +91,7 @@ void refresh_contribution(const JobLock& lock, bool finished) {
   if (mpi_time.watched) {  // only this thread writes them
     const profiles::CallDraw& calls = mpi_time.messages;
     c.process.peers = sampler.peers();
+    timed_sites.list_longest(c.timed_sites);
     c.process.message_calls = calls.timed() + calls.resting();
     c.process.message_calls_timed = calls.timed();
     c.process.messages_error = static_cast<Nanoseconds>(calls.error());

@@ -23,6 +23,7 @@ namespace latecomer::shim {
 namespace {
 
 constinit profiles::LiveLine nowhere;
+constinit profiles::LiveMessage no_message;
 profiles::LiveFile* file = nullptr;
 char path[128];
 
@@ -93,6 +94,7 @@ void sweep(profiles::ProcessId process, std::uint64_t job, const std::string& ou
 }  // namespace
 
 constinit profiles::LiveLine* live = &nowhere;
+constinit profiles::LiveMessage* live_message = &no_message;
 
 void live_start(int rank, int ranks, std::uint64_t job, const std::string& host, const std::string& output,
                 bool sweeps) {
@@ -121,6 +123,7 @@ void live_start(int rank, int ranks, std::uint64_t job, const std::string& host,
   copy_text(file->output, sizeof file->output, output);
   std::memcpy(file->magic, profiles::kLiveMagic, sizeof file->magic);
   live = &file->line;
+  live_message = &file->message;
 }
 
 void live_frames(const profiles::Frame& frame) {
@@ -137,6 +140,7 @@ void live_frames(const profiles::Frame& frame) {
 void live_stop() {
   if (!file || file->process.pid != getpid()) return;  // a forked child
   live = &nowhere;
+  live_message = &no_message;
   unlink(path);
 }
 

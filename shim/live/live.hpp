@@ -11,6 +11,7 @@ namespace latecomer::shim {
 
 /// The state of this process: in shared memory, or without that in a line that no command reads.
 extern constinit profiles::LiveLine* live;
+extern constinit profiles::LiveMessage* live_message;
 
 /// The process is inside a collective on the communicator that the line names. `since`: 0 if unknown.
 inline void live_enter(std::uint64_t n, std::uint64_t site, core::Bytes bytes, core::Rank root, core::Collective op,
@@ -23,6 +24,19 @@ inline void live_enter(std::uint64_t n, std::uint64_t site, core::Bytes bytes, c
   live->op.store(static_cast<std::uint8_t>(op), plain);
   live->since.store(since, plain);
   live->inside.store(1, std::memory_order_release);
+}
+/// The process enters a blocking call that is no collective. LiveLine::message says since when.
+inline void live_enter_message(const profiles::TimedKey& at) {
+  constexpr auto plain = std::memory_order_relaxed;
+  live_message->site.store(at.site, plain);
+  live_message->call.store(at.call, plain);
+  live_message->peer.store(-1, plain);
+  live_message->tag.store(-1, plain);
+}
+/// It waits for a message of that rank of MPI_COMM_WORLD.
+inline void live_await(core::Rank peer, int tag = -1) {
+  live_message->peer.store(peer, std::memory_order_relaxed);
+  live_message->tag.store(tag, std::memory_order_relaxed);
 }
 inline void live_leave() { live->inside.store(0, std::memory_order_relaxed); }
 

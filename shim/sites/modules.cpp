@@ -177,10 +177,11 @@ void sites_start() {
   dl_iterate_phdr(note_unloaded, &unloaded);
 }
 
-bool sites_refresh() {
+unsigned sites_refresh() {
+  static constinit std::atomic<unsigned> refreshed{0};
   unsigned long long now_unloaded = 0;
   dl_iterate_phdr(note_unloaded, &now_unloaded);
-  if (now_unloaded == unloaded) return false;
+  if (now_unloaded == unloaded) return refreshed;
   const std::lock_guard lock(sites_mutex);
   unloaded = now_unloaded;
   skipped_count = 0;
@@ -188,7 +189,7 @@ bool sites_refresh() {
   dl_iterate_phdr(note_mappings, nullptr);
   forget_keys();
   forget_rules();
-  return true;
+  return ++refreshed;
 }
 
 }  // namespace latecomer::shim

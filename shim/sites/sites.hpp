@@ -64,8 +64,8 @@ inline SiteSlot& site_of(void* return_address, void* frame) {
 /// The frame of an address: its module, with build-id and offset.
 profiles::Frame frame_at(std::uintptr_t address);
 
-/// Forgets addresses if a library was unloaded, because another may occupy them now. Returns whether it was.
-bool sites_refresh();
+/// Forgets addresses if a library was unloaded, because another may occupy them now. Returns how often that was so.
+unsigned sites_refresh();
 /// The return address in the program, if it alone identifies the site of a call, or 0. The call may come through one
 /// frame of a binding of MPI: then `through` is the distance from the handler's frame to the end of the binding's.
 /// `slot`: of the call.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rank 1 is late into a call of MPI that may wait: rank 0 waits in MPI, and rank 1 alone spends its time outside. late_into.c has the cases."""
+import collections
 import json
 import pathlib
 import re
@@ -15,6 +16,7 @@ SECTION = {name: section for section, rows in re.findall(r"^\[(.*)\].*\n((?:.+\n
            for name in re.findall(r"^MPI_(\w+)\(", rows, re.M)}
 # One of each kind; the others take long together.
 FEW = "Comm_split Comm_accept Comm_free Win_create Win_complete Buffer_detach Recv File_set_view copies_attribute deletes_attribute".split()
+WITH_PEER = "Send Ssend Recv Probe Mprobe Sendrecv Sendrecv_replace Wait Waitall Waitany Waitsome Win_lock".split()
 CASES = [pytest.param(case, marks=() if case in FEW else pytest.mark.long) for case in run(PROGRAM).stdout.split()]
 
 
@@ -26,7 +28,27 @@ def observed(case, program=PROGRAM):
     if done.returncode != 0 and run(*natively(2, program, case, folder)).returncode != 0:
         return None
     assert done.returncode == 0, done.stderr
-    return sorted(json.loads(profile.read_text())["processes"], key=lambda one: one["rank"])
+    found = json.loads(profile.read_text())
+    ranks = sorted(found["processes"], key=lambda one: one["rank"])
+    check_sites(case, found["timed_sites"], ranks)
+    return ranks
+
+
+def check_sites(case, sites, ranks):
+    """The sites of rank 0 have its time in MPI but collectives. In a case with a known peer, most of it is for rank 1."""
+    rows = [(site, row) for site in sites for row in site["by_rank"] if row["rank"] == 0]
+    whole = sum(row["time_ns"] for _, row in rows)
+    parts = sum(ranks[0][part] for part in IN_MPI if part != "collectives_ns")
+    # The parts also have readings at the ends of waits, in which the rank may lose its core.
+    assert 0.8 * parts - 1e5 <= whole <= 1.001 * parts + 1e5
+    if case in WITH_PEER and not sanitized:
+        peers = collections.Counter()
+        for _, row in rows:
+            peers.update({peer["rank"]: peer["wait_ns"] for peer in row.get("waits_for", [])})
+        called = {site["call"] for site, row in rows if row["time_ns"] > 0.5 * INJECTED}
+        print(case, called, peers)
+        assert set(peers) == {1} and peers[1] >= 0.8 * INJECTED
+        assert f"MPI_{case}" in called or case == "Win_lock", called  # which may wait in a later call
 
 
 def check_parts(case, ranks):

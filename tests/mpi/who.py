@@ -25,9 +25,9 @@ HANGS = {
     "collectives": ["The program makes different calls as call 5 on MPI_COMM_WORLD", "rank 2 barrier at main (hang.c:", "ranks 0, 1, 3 allreduce of 4 B at main (hang.c:"],
     "roots": ["The program makes different calls as call 5 on MPI_COMM_WORLD", "rank 2 bcast to or from root 2", "ranks 0, 1, 3 bcast to or from root 1"],
     "order": ["Ranks 0, 1 wait in barrier", "Ranks 2, 3 wait in barrier", "rank 2, which", "in barrier at main (hang.c:"],
-    "messages": ["Ranks 2, 3 wait in allreduce", "for rank 0, which", "and for rank 1, which", "in a message, completion or one-sided call"],
-    "others": ["Ranks 0, 1, 3 wait in allreduce", "for rank 2, which", "in another MPI call, such as one that makes a communicator"],
-    "polls": ["Ranks 2, 3 wait in allreduce", "for rank 0, which", "and for rank 1, which", "in a message, completion or one-sided call"],
+    "messages": ["Ranks 2, 3 wait in allreduce", "for rank 0, which", "in MPI_Recv at main (hang.c:35) with rank 1 and tag 0", "and for rank 1, which", "with rank 0 and tag 0"],
+    "others": ["Ranks 0, 1, 3 wait in allreduce", "for rank 2, which", "in MPI_Comm_dup at main (hang.c:"],
+    "polls": ["Ranks 2, 3 wait in allreduce", "for rank 0, which", "and for rank 1, which", "in MPI_Iprobe at main (hang.c:"],
 }
 
 

@@ -170,7 +170,7 @@ def new_parts(browser, ranks, per_bar, record, what):
     browser.press(Keys.END)
     said = browser.run("return document.querySelector('#time output').textContent")
     shares = [float(n) for n in re.findall(r" ([\d.]+)%", said)]
-    check(len(shares) == 10 and abs(sum(shares) - 100) <= 3 and f"{ranks - 1}" in said.replace(",", ""), f"{what}: the last bar: {said}")
+    check(len(shares) == 11 and abs(sum(shares) - 100) <= 3 and f"{ranks - 1}" in said.replace(",", ""), f"{what}: the last bar: {said}")
     browser.press(Keys.ENTER)
     shown = said.split("of which ")[-1].split(" on ")[0] if per_bar > 1 else str(ranks - 1)
     check(browser.run("return document.activeElement.textContent") == shown and browser.run("return document.activeElement.getAttribute('aria-expanded')") == "true", f"{what}: Enter opens the row of the rank")

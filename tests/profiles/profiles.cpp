@@ -790,6 +790,58 @@ TEST_CASE("profile: calls that figures leave out, by kind, over ranks and nodes"
   CHECK(nlohmann::json::parse(text)["not_counted"] == expected);
 }
 
+TEST_CASE("timed sites: the sums over ranks are complete in any order, also where rows are folded", "[record]") {
+  // With so many ranks, the rows exceed Merged::kMostIntervals.
+  constexpr int kRanks = 4096, kSites = 48;
+  const auto part = [](int rank) {
+    Contribution out;
+    out.rank = rank;
+    out.job.ranks = kRanks;
+    for (std::uint64_t site = 1; site <= kSites; ++site) {
+      TimedSite& one = out.timed_sites.emplace_back(TimedSite{{site, 4}, {}});
+      one.sums.calls = 4;
+      one.sums.add(4, static_cast<Nanoseconds>(1000 * site));
+      one.sums.peers.add((rank + 1) % kRanks, static_cast<Nanoseconds>(site));
+    }
+    return out;
+  };
+  const auto merged = [&](bool upwards) {
+    Merged all;
+    for (int block = 0; block < 4; ++block) {
+      Merged below, read;
+      for (int i = 0; i < kRanks / 4; ++i) below.add(part((upwards ? block : 3 - block) * kRanks / 4 + i));
+      std::string bytes;
+      below.serialize(bytes);
+      REQUIRE(Merged::deserialize(bytes, read));
+      all.merge(std::move(read));
+    }
+    return all;
+  };
+  const Merged all = merged(true), other = merged(false);
+  REQUIRE(all.timed.size() > 1);
+  REQUIRE(all.timed.size() < kSites);
+  std::size_t rows = 0;
+  Nanoseconds time = 0, waited = 0, folded = 0;
+  std::uint64_t calls = 0;
+  for (const auto& [key, of] : all.timed)
+    for (const auto& [row, sums] : of) {
+      ++rows;
+      calls += sums.calls;
+      time += sums.time;
+      if (key.site == 0) folded += sums.time;
+      for (const Peers::Peer& peer : sums.peers.all()) waited += peer.waited;
+      CHECK(sums.error() == Approx(std::sqrt(0.75) * static_cast<double>(sums.time)).epsilon(key.site == 0 ? 1 : 1e-9));
+    }
+  CHECK(rows <= Merged::kMostIntervals);
+  CHECK(calls == 4ull * kRanks * kSites);
+  CHECK(time == 4ll * kRanks * 1000 * kSites * (kSites + 1) / 2);
+  CHECK(waited == static_cast<Nanoseconds>(kRanks) * kSites * (kSites + 1) / 2);
+  CHECK(folded > 0);
+  // The sites with the most time stay, whatever the order.
+  for (const auto& [key, of] : other.timed) CHECK(all.timed.contains(key));
+  CHECK(all.timed.contains({kSites, 4}));
+}
+
 TEST_CASE("site keys: stable values", "[record]") {
   // Profiles and policies contain these values: they must never change.
   CHECK(site_hash("abcd", "/x/y", 0x10) == site_hash("abcd", "/other/z", 0x10));

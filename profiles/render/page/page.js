@@ -836,6 +836,15 @@ function show_communicators() {
     caption: "Longest wait first. Communicators with the same members count as one." + (t.all > t.rows.length ? ` The table has ${count(t.rows.length)} of ${count(t.all)}.` : "")});
 }
 
+function show_timed() {
+  const host = body("timed"), t = data.timed;
+  if (!t.rows.length) { host.append(element("p", {class: "note"}, "The profile holds no call that may wait and is no collective.")); return; }
+  const kinds = [r => r[0], r => count(r[1]), r => time(r[2]), r => percent(r[3]), r => r[4], r => r[5], r => r[6]];
+  const columns = t.titles.map((name, k) => ({name, kind: k === 0 || k > 3 ? "text" : "number", width: ["", "middle", "", "", "minor", "middle", ""][k], value: r => r[k], text: kinds[k],
+    title: ["Function of MPI", "Calls", "Time in the calls, sum of all ranks", "Share of the time of all ranks", "The rank with the most of this time, and its share of it", "The rank whose messages the calls awaited longest, with the share of the time; several: most calls waited for several ranks at once", "Function, file and line"][k]}));
+  big_table(host, {noun: "call sites", rows: t.rows, columns, detail: (r, cell) => cell.append(facts(columns.map(c => [c.name, c.text(r)]))), caption: "Longest time first."});
+}
+
 function show_parts() {
   document.getElementById("parts").append(element("h3", {}, "Parts of the run time"), element("dl", {class: "definitions"}, ...data.parts.flatMap(([name, meaning]) => [element("dt", {}, name), element("dd", {}, meaning + ".")])));
 }
@@ -853,7 +862,7 @@ function show_reduction() {
   document.getElementById("reduced").append(element("h3", {}, "How the page reduces the data"), element("ul", {}, ...notes.map(n => element("li", {}, n))));
 }
 
-for (const show of [show_time, show_sites, show_map, show_times, show_arrivals, show_calls, show_ranks, show_hosts, show_communicators, show_parts, show_reduction]) show();
+for (const show of [show_time, show_sites, show_map, show_times, show_arrivals, show_calls, show_ranks, show_hosts, show_communicators, show_timed, show_parts, show_reduction]) show();
 
 let waiting = false, width = document.documentElement.clientWidth;
 const redraw = () => {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The table of calls that are no collectives, by call site.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiles/format/reader.hpp"
+
+namespace latecomer::profiles {
+
+inline constexpr std::array<std::string_view, 7> kTimedTitles = {"call",    "calls",     "time, sum",  "share",
+                                                                 "most on", "waits for", "called from"};
+/// A row: its shares are of the time of all ranks in these calls.
+struct TimedRow {
+  std::string call;
+  double calls = 0, time = 0;
+  Share share;            ///< of the time of all ranks in the run
+  std::string most_on;    ///< the rank with most of the time
+  std::string waits_for;  ///< the rank that was awaited longest; "several": most waits were for several ranks at once
+  std::string place;
+};
+std::vector<TimedRow> timed_rows(const Profile& profile);
+
+/// Prints the rows with at least `least` of the ranks' time, at most `most` of them. `wide`: lines of any length, with
+/// the meaning of the columns.
+void print_timed_sites(const Profile& profile, std::size_t most, double least, bool wide);
+
+}  // namespace latecomer::profiles
