@@ -135,8 +135,8 @@ constexpr KeyRow kPolicyKeys[] = {
      "and MPI's other blocking calls are not timed, so `latecomer who` does not show that a rank is inside one."},
     {"last_message", KeyType::boolean, "", 0, 0, "true", store_value<&Policy::last_message>,
      "Looks for whom `MPI_Waitall` waits: asks for one message after the other with `MPI_Request_get_status` until all "
-     "are complete, then calls MPI. Only where all requests are messages, not with `MPI_THREAD_MULTIPLE`, and within "
-     "the `budget`. `false`: such a wait counts for all of its messages."},
+     "are complete, for 100 ms at most, then calls MPI. Only where all requests are messages, not with "
+     "`MPI_THREAD_MULTIPLE`, and within the `budget`. `false`: such a wait counts for all of its messages."},
     {"prometheus", KeyType::text, "", 0, 0, "\"\"", store_value<&Policy::prometheus>,
      "Path of a folder for text files of Prometheus, as `node_exporter --collector.textfile.directory` reads them. "
      "Each process writes the file `latecomer-JOBID-RANK.prom` whenever it writes a snapshot, and removes it at the "

@@ -88,7 +88,7 @@ std::vector<std::string> Hang::findings() const {
     }
   if (!stuck.empty())
     out.push_back((stuck.size() == 1 ? "Rank " : "Ranks ") + numbers_text(stuck) +
-                  (stuck.size() == 1 ? " waits" : " wait") + " inside a message, a completion or a one-sided call" +
+                  (stuck.size() == 1 ? " waits" : " wait") + " inside an MPI call that is no collective" +
                   lasting(longest) + details + ".");
   return out;
 }
@@ -193,7 +193,7 @@ std::string Hang::site(const LiveRank& r) const { return place_of(r.site); }
 
 std::string Hang::message(const LiveRank& r) const {
   if (r.message_call < 0 || r.message_call >= static_cast<int>(std::size(kMpiCalls)))
-    return "in a message, completion or one-sided call";
+    return "in an MPI call that is no collective";
   std::string out = "in " + std::string(kMpiCalls[r.message_call].name) + " at " + place_of(r.message_site);
   if (r.message_peer >= 0) out += " with rank " + std::to_string(r.message_peer);
   if (r.message_peer == LiveMessage::kAnyRank) out += " from any rank";

@@ -133,7 +133,7 @@ int wait_for_requests(const CallPlace& place, int count, MPI_Request* requests, 
 template <typename Native>
 int wait_for_all_requests(const CallPlace& place, int count, MPI_Request* requests, Native native) {
   MessageCall timed(place, times_this_call());
-  if (timed.is_timed() && mpi_time.watched && !any_request_pending() && may_wait_in_turn(count, requests)) {
+  if (timed.is_timed() && timed.has_site() && !any_request_pending() && may_wait_in_turn(count, requests)) {
     const Rank last = wait_in_turn(count, requests);
     started_messages.forget_completed(count, requests);  // before MPI overwrites the handles
     const int rc = native();

@@ -87,7 +87,7 @@ int poll_for_message(const CallPlace& place, Native native, MPI_Comm comm, int f
   const int rc = native();
   if (rc != MPI_SUCCESS) return rc;
   if (const Wait wait = poll.end()) [[unlikely]]
-    waited_for(comm, from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from, wait);
+    waited_for(comm, source_of(from, status), wait);
   return rc;
 }
 

@@ -15,9 +15,9 @@ constinit TimedSites timed_sites;
   const KeepErrno keep;
   SiteSlot* slot = nullptr;
   attempt([&] { slot = &site_of(place.address, place.frame); });
-  if (!slot) return others_;  // no memory for a new site
   const auto address = reinterpret_cast<std::uintptr_t>(place.address);
-  const profiles::TimedKey key{slot->site.load(std::memory_order_relaxed), place.call};
+  const profiles::TimedKey key{slot ? slot->site.load(std::memory_order_relaxed) : 0, place.call};
+  if (key.site == 0) return others_;  // no memory for a new site
   for (std::size_t i = core::mix64(key.site + key.call) % kPlaces;; i = (i + 1) % kPlaces) {
     profiles::TimedSite& there = places_[i];
     if (there.key.site == 0) {

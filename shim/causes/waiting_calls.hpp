@@ -61,17 +61,22 @@ int time_access(const CallPlace& place, Native native, MPI_Win win, int target) 
   return rc;
 }
 
-/// Of a call that waits for the rank `from` of `comm`. A receive from any rank needs a status: without one, `native`
-/// gets one of this function.
+/// A receive from any rank needs a status, which tells the rank: without one, MPI gets `own`.
+inline void need_source(const MessageCall& timed, int from, MPI_Status*& status, MPI_Status& own) {
+  if (timed.is_timed() && timed.has_site() && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
+}
+inline int source_of(int from, const MPI_Status* status) { return from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from; }
+
+/// Of a call that waits for the rank `from` of `comm`.
 template <typename Native>
 int time_receive(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status) {
   MessageCall timed(place, times_this_call());
   if (timed.has_site()) show_awaited(comm, from, tag);
   MPI_Status own;
-  if (timed.is_timed() && mpi_time.watched && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
+  need_source(timed, from, status, own);
   const int rc = native();
   if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) [[unlikely]]
-    waited_for(comm, from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from, wait);
+    waited_for(comm, source_of(from, status), wait);
   return rc;
 }
 
@@ -84,10 +89,10 @@ int time_exchange(const CallPlace& place, Native native, MPI_Comm comm, int to, 
   if (from == MPI_PROC_NULL) return time_send(place, native, comm, to, send_tag);
   MessageCall timed(place, times_this_call());
   MPI_Status own;
-  if (timed.is_timed() && timed.has_site() && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
+  need_source(timed, from, status, own);
   const int rc = native();
   if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) [[unlikely]] {
-    const int source = from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from;
+    const int source = source_of(from, status);
     waited_for(comm, to, wait);
     if (source == to) return rc;
     waited_for(comm, source, wait);

@@ -37,7 +37,7 @@ class StartedMessages {
  public:
   void note_message(const StartedMessage& message) {
     const auto lock = lock_if_threads();
-    in_use_ = true;
+    in_use_.store(true, std::memory_order_relaxed);
     put_message(message);
   }
   /// Without a request: not noted, or overwritten.
@@ -53,7 +53,7 @@ class StartedMessages {
   }
   /// Messages of a completion call that nobody awaits any more. Persistent ones stay.
   void forget_completed(int count, const MPI_Request* requests) {
-    if (!in_use_) return;
+    if (!in_use_.load(std::memory_order_relaxed)) return;
     const auto lock = lock_if_threads();
     for (int i = 0; i < count; ++i)
       if (StartedMessage* there = find(requests[i]); there && !there->persistent) there->request = {};

@@ -2,8 +2,6 @@
 // Measures the network with the ranks of the job.
 #pragma once
 
-#include "shim/mpi/api.hpp"  // before measure.hpp: its handles are those of the front
-
 namespace latecomer::shim {
 
 /// For "network": "measure": measures on rank 0 and gives the figures to every rank.

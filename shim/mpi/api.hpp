@@ -27,8 +27,8 @@
   ROW(PMPI_Group_translate_ranks) ROW(PMPI_Iallreduce) ROW(PMPI_Ibarrier) ROW(PMPI_Improbe) ROW(PMPI_Imrecv) \
   ROW(PMPI_Initialized) ROW(PMPI_Iprobe) ROW(PMPI_Ireduce_scatter_block) ROW(PMPI_Lookup_name) \
   ROW(PMPI_Mrecv) ROW(PMPI_Op_commutative) ROW(PMPI_Publish_name) ROW(PMPI_Query_thread) \
-  ROW(PMPI_Recv) ROW(PMPI_Request_free) ROW(PMPI_Request_get_status) ROW(PMPI_Send) ROW(PMPI_Test) ROW(PMPI_Testsome) ROW(PMPI_Type_commit) \
-  ROW(PMPI_Type_create_keyval) ROW(PMPI_Type_free) ROW(PMPI_Type_get_attr) ROW(PMPI_Type_get_extent_x) \
+  ROW(PMPI_Recv) ROW(PMPI_Request_free) ROW(PMPI_Request_get_status) ROW(PMPI_Send) ROW(PMPI_Test) ROW(PMPI_Testsome) \
+  ROW(PMPI_Type_commit) ROW(PMPI_Type_create_keyval) ROW(PMPI_Type_free) ROW(PMPI_Type_get_attr) ROW(PMPI_Type_get_extent_x) \
   ROW(PMPI_Type_get_true_extent_x) ROW(PMPI_Type_set_attr) ROW(PMPI_Type_size_x) ROW(PMPI_Unpublish_name) \
   ROW(PMPI_Isend) ROW(PMPI_Win_get_group)
 #define LATECOMER_PMPI_4(ROW) \
