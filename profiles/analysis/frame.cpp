@@ -91,7 +91,6 @@ std::string place_of(const std::vector<NamedFrame>& frames) {
 std::string place_of(const NamedFrame& frame) {
   if (frame.module.empty() && !frame.name.function.empty()) return frame.name.function;  // generated code
   const std::string module = core::base_name(frame.module), at = module + "+" + frame.offset;
-  if (!frame.near.empty()) return "near " + short_name(frame.near) + " (" + at + ")";
   const std::string out = named(frame.name, at);
   if (!frame.inlined_into.empty()) return out + " in " + named(frame.inlined_into.back(), at);
   return frame.name.file.empty() && !frame.name.function.empty() ? out + " (" + module + ")" : out;

@@ -14,7 +14,6 @@ struct NamedFrame {
   };
   std::string module, build_id, offset;  ///< `offset`: hexadecimal
   Name name;
-  std::string near;                ///< in a stripped module: the nearest symbol before the code
   std::vector<Name> inlined_into;  ///< the functions around an inlined one, outwards
 };
 

@@ -9,10 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/network/network.hpp"
+#include "profiles/analysis/analysis.hpp"
 #include "profiles/analysis/figures.hpp"
 #include "profiles/analysis/frame.hpp"
 #include "profiles/analysis/lateness.hpp"
+#include "profiles/analysis/live_rank.hpp"
 #include "profiles/base/share.hpp"
+#include "profiles/record/recorded_calls.hpp"
 
 namespace latecomer::profiles::analysis {
 
@@ -163,3 +167,26 @@ struct Communicator {
 };
 
 }  // namespace latecomer::profiles::analysis
+
+namespace latecomer::profiles {
+
+using analysis::Site;
+
+/// A profile as the commands use it. Of the rows of ranks, a site holds up to kRowsKept of each kind.
+struct Profile {
+  analysis::ProfileJob job;
+  std::optional<core::Network> network;             ///< as the job measured it, or as its policy has it
+  std::vector<analysis::ProcessFigures> processes;  ///< empty: a profile of the first versions
+  std::vector<analysis::TimedCalls> timed_sites;    ///< longest first
+  std::vector<analysis::HostLoadFigures> loads;     ///< one per host at most
+  std::vector<analysis::UncountedFigures> not_counted;
+  std::vector<Site> sites;  ///< in the order of the file
+  std::vector<analysis::Communicator> communicators;
+  std::vector<std::string> warnings;
+  std::vector<std::string> hosts;          ///< by rank; "": the rank sent no data
+  std::optional<RecordedArrivals> record;  ///< if it was asked for and is there
+  analysis::LiveState last_state;          ///< where the ranks were when they were seen last; no ranks: not known
+  analysis::Analysis analysis;             ///< over all rows of all sites
+};
+
+}  // namespace latecomer::profiles

@@ -17,7 +17,7 @@ using Action = std::function<int()>;
 
 // One row per sub-command, in the order of `latecomer --help`. cmake/install.cmake reads this line: it stays one.
 // clang-format off
-#define LATECOMER_COMMANDS(ROW) ROW(run) ROW(info) ROW(report) ROW(advise) ROW(whatif) ROW(export) ROW(diff) ROW(check) ROW(calibrate) ROW(algorithms) ROW(simulate) ROW(verify) ROW(plan) ROW(papers) ROW(recover) ROW(who) ROW(relay) ROW(top) ROW(completion)
+#define LATECOMER_COMMANDS(ROW) ROW(run) ROW(info) ROW(report) ROW(explain) ROW(advise) ROW(whatif) ROW(export) ROW(diff) ROW(check) ROW(calibrate) ROW(algorithms) ROW(simulate) ROW(verify) ROW(plan) ROW(papers) ROW(recover) ROW(who) ROW(relay) ROW(top) ROW(completion)
 // clang-format on
 
 #define ROW(name) void add_##name(CLI::App& app, Action& action);

@@ -10,14 +10,12 @@
 #include "profiles/cli/helper.hpp"
 #include "profiles/cli/name_profile.hpp"
 #include "profiles/format/reader.hpp"
+#include "profiles/render/finding_text.hpp"
 #include "profiles/render/text_table.hpp"
-#include "profiles/render/verdict.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {
 
-/// Of the verdict: the share of waiting, the worst site and its cause.
-constexpr std::size_t kSentences = 3;
 /// Chosen: a user waits for the prompt. Measured: 1.2 GB, of 10,000 ranks and 1,000 sites, take 2.7 s on a busy
 /// machine.
 constexpr std::chrono::seconds kLongest{10};
@@ -33,19 +31,23 @@ void print_sentence(const std::string& text) {
 /// The command of latecomer that helps most.
 std::string next_command(const Profile& profile) {
   // Where more time follows the last arrival than passes before it, an algorithm saves more than equal work.
-  const bool algorithm = profile.network && profile.job.mode != "apply" &&
-                         shortened_share(profile).value() > std::max(kLittle, wait_share(profile).value());
+  const bool algorithm =
+      profile.network && profile.job.mode != "apply" &&
+      analysis::shortened_share(profile).value() > std::max(analysis::kLittle, analysis::wait_share(profile).value());
   return algorithm ? "advise" : "report";
 }
 
 /// The work of the child: the next command, then the sentences, one per line.
 void write_end(const std::string& path, const Sink& sink) {
   try {
-    const Profile profile = load_profile(path, {.worst_only = true});
+    const Profile profile = load_profile(path, {.record = true, .worst_only = true});
     std::string text = next_command(profile) + "\n";
-    std::vector<std::string> sentences = verdict(profile);
-    if (sentences.size() > kSentences) sentences.resize(kSentences);
-    for (const std::string& sentence : sentences) text += sentence + "\n";
+    const Judgement judgement = judge(profile);
+    if (!judgement.headline.empty()) text += judgement.headline + "\n";
+    for (std::size_t i = 0; i < std::min(kFirstFindings, judgement.texts.size()); ++i) {
+      const FindingText& one = judgement.texts[i];
+      text += std::to_string(i + 1) + "  " + one.title + (one.saves.empty() ? "" : ": " + one.saves) + "\n";
+    }
     sink(text);
   } catch (const std::exception& error) {
     sink(std::string("report\nNo verdict: ") + error.what() + "\n");

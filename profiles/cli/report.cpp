@@ -21,6 +21,7 @@
 #include "profiles/record/not_counted.hpp"
 #include "profiles/record/waiting.hpp"
 #include "profiles/render/communicator_table.hpp"
+#include "profiles/render/finding_text.hpp"
 #include "profiles/render/hang.hpp"
 #include "profiles/render/html.hpp"
 #include "profiles/render/network_text.hpp"
@@ -29,7 +30,6 @@
 #include "profiles/render/site_table.hpp"
 #include "profiles/render/text_table.hpp"
 #include "profiles/render/timed_table.hpp"
-#include "profiles/render/verdict.hpp"
 #include "profiles/symbols/names.hpp"
 
 namespace latecomer::profiles::cli {
@@ -191,9 +191,14 @@ void print_json(WholeProfile& whole, const Profile& profile) {
     state["findings"] = Hang(profile.last_state).findings();
     whole.profile["last_state"] = std::move(state);
   }
-  whole.profile["setup"] = set_up(profile);
-  whole.profile["verdict"] = verdict(profile);
-  whole.profile["wait_share"] = share_json(wait_share(profile));
+  Json sentences = Json::array();
+  for (const analysis::Finding& one : set_up(profile))
+    for (const std::string& sentence : one.text) sentences.push_back(sentence);
+  whole.profile["setup"] = std::move(sentences);
+  const Judgement judgement = judge(profile);
+  whole.profile["verdict"] = verdict(judgement, kFirstFindings);
+  whole.profile["findings"] = findings_json(judgement);
+  whole.profile["wait_share"] = share_json(analysis::wait_share(profile));
   whole.profile["ranks"] = ranks_json(profile.analysis);
   std::map<std::string, Json> loads;
   for (const Json& host : whole.profile.value("hosts", Json::array()))
@@ -269,12 +274,13 @@ std::string not_counted_text(const Profile& profile) {
   return out.empty() ? out : out + ".";
 }
 
-/// The verdict, the job and its set-up.
-void print_head(const Profile& profile, bool all) {
-  const std::vector<std::string> sentences = verdict(profile);
-  for (const std::string& sentence : sentences) print_paragraph(sentence);
+/// The findings, the job and its set-up.
+void print_head(const Profile& profile, const std::string& file, bool all) {
+  const Judgement judgement = judge(profile);
+  const std::string text =
+      judgement_text(judgement, all ? judgement.findings.size() : kFirstFindings, kLineWidth, shell_word(file));
   const analysis::ProfileJob& job = profile.job;
-  std::printf("%s%s\n%d ranks on %zu host%s, %.1f s, %s, mode %s\n", sentences.empty() ? "" : "\n",
+  std::printf("%s%s%s\n%d ranks on %zu host%s, %.1f s, %s, mode %s\n", text.c_str(), text.empty() ? "" : "\n",
               (all ? job.command_line : cut(job.command_line, kLineWidth)).c_str(), job.ranks, job.hosts,
               job.hosts == 1 ? "" : "s", job.wall / 1e9, job.mpi_library.c_str(), job.mode.c_str());
   if (const std::string cost = cost_text(profile); !cost.empty()) print_paragraph(cost);
@@ -288,8 +294,8 @@ void print_head(const Profile& profile, bool all) {
                                " calls, from the first on; the decisions of the sites name them"
                          : ": not used, " + job.history.why_not));
   if (all)
-    for (const std::string& sentence : set_up(profile))
-      if (std::ranges::find(sentences, sentence) == sentences.end()) print_paragraph("set-up: " + sentence);
+    for (const analysis::Finding& one : set_up(profile))
+      if (one.basis == "unbound") print_paragraph("set-up: " + one.text.front());
   if (all && profile.network) print_paragraph(network_sentence(profile));
   if (const std::string text = not_counted_text(profile); all && !text.empty()) print_paragraph(text);
   std::printf("\n");
@@ -303,7 +309,7 @@ void print_warnings(const Profile& profile, std::size_t most) {
 
 /// The first screen: the verdict and the largest sites, and the command that shows the rest.
 void print_short(const Profile& profile, const ReportOptions& o) {
-  print_head(profile, false);
+  print_head(profile, o.file, false);
   print_sites(profile, static_cast<std::size_t>(o.top), false);
   constexpr std::size_t kTimedSites = 5;
   constexpr double kShare = 0.01;  // chosen: as for the sentence on messages
@@ -315,8 +321,8 @@ void print_short(const Profile& profile, const ReportOptions& o) {
   std::printf("\nRanks, hosts, causes and histograms: latecomer report --all %s\n", shell_word(o.file).c_str());
 }
 
-void print_all(const Profile& profile, int top) {
-  print_head(profile, true);
+void print_all(const Profile& profile, const std::string& file, int top) {
+  print_head(profile, file, true);
   print_sites(profile, profile.sites.size(), true);
   print_timed_sites(profile, profile.timed_sites.size(), 0, true);
   print_ranks(profile.analysis, top);
@@ -346,11 +352,8 @@ int report(const ReportOptions& o) {
   std::optional<AnswerFile> page;
   if (!o.html.empty()) page.emplace("--html", o.html, kPageFile, o.force);
   WholeProfile whole(o.file);
-  Profile profile = read_profile(whole, {.patience = o.patience,
-                                         .names = true,
-                                         .redacted = o.redact,
-                                         .cells = page.has_value(),
-                                         .record = page.has_value()});
+  Profile profile = read_profile(
+      whole, {.patience = o.patience, .names = true, .redacted = o.redact, .cells = page.has_value(), .record = true});
   std::ranges::stable_sort(profile.sites, [&](const Site& a, const Site& b) { return key->value(a) > key->value(b); });
   if (!o.site.empty()) {
     std::erase_if(profile.sites, [&](const Site& s) { return !site_matches(s.id, s.place(), o.site); });
@@ -370,7 +373,7 @@ int report(const ReportOptions& o) {
   } else if (o.tsv_calls) {
     print_calls_tsv(profile);
   } else if (o.all) {
-    print_all(profile, o.top);
+    print_all(profile, o.file, o.top);
   } else {
     print_short(profile, o);
   }
@@ -403,8 +406,8 @@ void add_report(CLI::App& app, Action& action) {
   command->add_flag("--tsv-calls", o->tsv_calls,
                     "The same for sites of MPI calls that are no collectives and may wait.");
   command->add_flag("--json", o->json,
-                    "Print the profile with the names of functions and files filled in, and with verdict, setup, "
-                    "wait_share, ranks, hosts and efficiency.");
+                    "Print the profile with the names of functions and files filled in, and with findings, "
+                    "verdict, setup, wait_share, ranks, hosts and efficiency.");
   command->add_flag("--redact", o->redact,
                     "Leave out command lines, names of hosts and directories, for others to read.");
   command->footer(

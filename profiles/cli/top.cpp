@@ -19,11 +19,12 @@
 #include "profiles/format/profile.hpp"
 #include "profiles/format/reader.hpp"
 #include "profiles/record/spool.hpp"
+#include "profiles/render/finding_text.hpp"
 #include "profiles/render/hang.hpp"
 #include "profiles/render/prometheus.hpp"
 #include "profiles/render/rank_table.hpp"
 #include "profiles/render/site_table.hpp"
-#include "profiles/render/verdict.hpp"
+#include "profiles/render/text_table.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {
@@ -105,7 +106,7 @@ std::optional<ScreenText> look(const TopOptions& o, const std::string& folder, c
   }
   const std::string text = write_profile(std::move(read->parts));
   WholeProfile whole(folder, text);
-  Profile profile = read_profile(whole, {.names = true, .redacted = o.redact});
+  Profile profile = read_profile(whole, {.names = true, .redacted = o.redact, .record = true});
   std::ranges::stable_sort(profile.sites, std::greater(), &Site::waited);
   if (metrics) {
     metrics->write(prometheus_text(metrics_of(profile, o.sites, o.ranks)));
@@ -113,7 +114,7 @@ std::optional<ScreenText> look(const TopOptions& o, const std::string& folder, c
   }
   std::string head = profile.job.command_line + "\n" + reach_text(profile.job) + " of the job are in its snapshots\n\n";
   profile.last_state = present(o, live_job(folder), seen);
-  for (const std::string& sentence : verdict(profile)) head += sentence + "\n";
+  head += judgement_text(judge(profile), kFirstFindings, kLineWidth, "");
   return ScreenText{head + present_text(profile.last_state) + "\n", captured([&] {
                       print_sites(profile, static_cast<std::size_t>(o.sites), true);
                       print_ranks(profile.analysis, o.ranks);

@@ -8,12 +8,12 @@
 #include <memory>
 #include <optional>
 
+#include "profiles/analysis/gain.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/cli/advise.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/format/reader.hpp"
-#include "profiles/format/recorded_calls.hpp"
 #include "profiles/record/replay.hpp"
 #include "profiles/render/network_text.hpp"
 #include "profiles/render/text_table.hpp"
@@ -31,19 +31,9 @@ struct WhatifOptions {
   Progress::Patience patience;
 };
 
-/// The calls in the form that the replay takes. They refer to the arrays of `record`.
-std::vector<ReplayCall> calls_of(const RecordedArrivals& record) {
-  std::vector<ReplayCall> out;
-  out.reserve(record.calls.size());
-  for (const RecordedCall& c : record.calls)
-    out.push_back({c.op, static_cast<std::int32_t>(c.site), c.root, c.blocking, part_of(record, c),
-                   record.groups[c.group], c.arrivals, c.exits});
-  return out;
-}
-
 struct Scenario {
   Change change;
-  std::string text;      ///< "all ranks needed the same time before each call"
+  std::string text;      ///< "all ranks had the same mean time before the calls of each site"
   bool at_most = false;  ///< the gain is an upper bound
   double gain = 0;       ///< of the recorded time
 };
@@ -95,7 +85,7 @@ std::optional<Rank> longest_set_up(const RecordedArrivals& record) {
 std::vector<Scenario> scenarios_of(const RecordedArrivals& record, const Profile& profile, int top) {
   const WhatIfWaits waits = waits_of(record);
   std::vector<Scenario> out;
-  out.push_back({{.kind = Change::Kind::equal_work}, "all ranks needed the same time before each call"});
+  out.push_back({{.kind = Change::Kind::equal_work}, "all ranks had the same mean time before the calls of each site"});
   for (const Rank rank : largest(waits.for_rank_anywhere, top))
     out.push_back({{.kind = Change::Kind::on_time, .rank = rank},
                    "rank " + std::to_string(rank) + " needed no longer than the others before each call"});
@@ -123,11 +113,12 @@ std::vector<Scenario> scenarios_of(const RecordedArrivals& record, const Profile
 /// A smaller gain is not printed. Derived: the last digit of the column.
 constexpr double kLeastGain = 0.001;
 
-constexpr const char* kKinds[] = {"none", "on_time", "equal_work", "no_wait", "faster"};
+constexpr const char* kKinds[] = {"none", "on_time", "equal_work", "scaled", "no_wait", "faster"};
 
 constexpr const char* kModel =
     "Model: a rank arrives at its next call after its own interval, and leaves a call after the arrival that it waits "
-    "for plus the time that it took from there. Messages between the calls count as the ranks' own intervals.";
+    "for plus the time that it took from there. Its interval is its own time and its waits for messages, in the shares of "
+    "the whole run; such a wait becomes shorter where the other rank comes earlier.";
 
 struct WhatIfAnswer {
   double recorded = 0, unchanged = 0;  ///< time of the record, and of its replay without a change, ns
@@ -136,8 +127,9 @@ struct WhatIfAnswer {
 };
 
 WhatIfAnswer answer_of(const RecordedArrivals& record, const Profile& profile, int top) {
-  const std::vector<ReplayCall> calls = calls_of(record);
-  const Replay replay(calls, profile.job.ranks);
+  const std::vector<ReplayCall> calls = analysis::replay_calls(record);
+  const analysis::Gains gains(profile);
+  const Replay& replay = *gains.replay();
   WhatIfAnswer out;
   // The first arrivals and last exits of the record itself, to compare the replay with.
   std::map<std::int64_t, std::pair<Nanoseconds, Nanoseconds>> parts;

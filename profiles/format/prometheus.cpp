@@ -87,6 +87,10 @@ std::string prometheus_text(const Metrics& metrics) {
   text.metric("latecomer_site_lateness_seconds", "gauge", "Mean time from the first arrival to that of the rank.");
   for (const auto& site : metrics.sites)
     for (const auto& row : site.ranks) text.sample(of_both(site, row), kSecond * row.lateness_ns);
+  if (!metrics.findings.empty()) {
+    text.metric("latecomer_finding_gain", "gauge", "Share of the run that the finding could save at most.");
+    for (const auto& [labels, gain] : metrics.findings) text.sample(labels, gain);
+  }
   return text.take();
 }
 

@@ -31,6 +31,7 @@ struct Metrics {
   double wait_share = -1;          ///< of the ranks' time; -1: unknown
   std::vector<RankMetrics> ranks;  ///< lateness after the mean arrival of the others
   std::vector<SiteMetrics> sites;
+  std::vector<std::pair<Labels, double>> findings;  ///< the share of the run that each could save at most
 };
 
 /// One sample per line.

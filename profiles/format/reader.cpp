@@ -16,6 +16,7 @@
 
 #include "core/base/text.hpp"
 #include "core/policy/policy.hpp"
+#include "profiles/analysis/findings.hpp"
 #include "profiles/base/errors.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/format/last_state.hpp"
@@ -527,15 +528,18 @@ Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
       std::ranges::all_of(out.processes, [](const auto& p) { return p.times.init > 0 && p.wall > p.times.init; });
   for (const analysis::ProcessFigures& p : out.processes) out.job.run_time += whole_runs ? p.wall : 0;
   const Json& sites = json["sites"];
-  const auto waited = [](const Json& site) { return number_in(site, "waited_ns"); };
-  const auto worst = std::ranges::max_element(sites, {}, waited);
+  std::vector<double> waits;
+  for (const Json& site : sites) waits.push_back(number_in(site, "waited_ns"));
+  std::ranges::sort(waits, std::greater());
+  const double least = waits.size() > analysis::kWorstSites ? waits[analysis::kWorstSites - 1] : -1;
   Progress progress("reading " + whole.name + " (" + std::to_string(whole.bytes() / 1'000'000) + " MB), sites", 0,
                     wanted.patience);
   for (auto at = sites.begin(); at != sites.end(); ++at) {
     Site& site = out.sites.emplace_back(site_of(*at));
     site.index = out.sites.size() - 1;
-    take_rows(site, wanted.worst_only && at != worst ? std::vector<RankRow>() : whole.rows_of(*at), wanted,
-              out.analysis);
+    take_rows(site,
+              wanted.worst_only && number_in(*at, "waited_ns") < least ? std::vector<RankRow>() : whole.rows_of(*at),
+              wanted, out.analysis);
     progress.done();
   }
   for (const Json& site : json.value("timed_sites", Json::array())) out.timed_sites.push_back(timed_site_of(site));

@@ -5,14 +5,10 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/network/network.hpp"
-#include "profiles/analysis/analysis.hpp"
-#include "profiles/analysis/live_rank.hpp"
 #include "profiles/analysis/profile.hpp"
 #include "profiles/base/progress.hpp"
 #include "profiles/format/recorded_calls.hpp"
@@ -20,25 +16,7 @@
 
 namespace latecomer::profiles {
 
-using analysis::Site;
 using Json = nlohmann::ordered_json;
-
-/// A profile as the commands use it. Of the rows of ranks, a site holds up to kRowsKept of each kind.
-struct Profile {
-  analysis::ProfileJob job;
-  std::optional<core::Network> network;             ///< as the job measured it, or as its policy has it
-  std::vector<analysis::ProcessFigures> processes;  ///< empty: a profile of the first versions
-  std::vector<analysis::TimedCalls> timed_sites;    ///< longest first
-  std::vector<analysis::HostLoadFigures> loads;     ///< one per host at most
-  std::vector<analysis::UncountedFigures> not_counted;
-  std::vector<Site> sites;  ///< in the order of the file
-  std::vector<analysis::Communicator> communicators;
-  std::vector<std::string> warnings;
-  std::vector<std::string> hosts;          ///< by rank; "": the rank sent no data
-  std::optional<RecordedArrivals> record;  ///< if it was asked for and is there
-  analysis::LiveState last_state;          ///< where the ranks were when they were seen last; no ranks: not known
-  analysis::Analysis analysis;             ///< over all rows of all sites
-};
 
 /// The data to read beside the figures.
 struct Wanted {
@@ -46,8 +24,8 @@ struct Wanted {
   bool names = false;     ///< resolves names that the profile lacks
   bool redacted = false;  ///< redact()
   bool offsets = false, cells = false, record = false;
-  /// Reads rows of ranks only for the site with the longest waits. Those of other sites make up almost all of a large
-  /// profile, and only comparisons of the ranks of all sites need them.
+  /// Reads rows of ranks only for the kWorstSites sites with the longest waits. Those of other sites make up almost all
+  /// of a large profile, and only comparisons of the ranks of all sites need them.
   bool worst_only = false;
 };
 /// Reads the profile. Throws BadUsage on failure.

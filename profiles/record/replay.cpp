@@ -3,10 +3,10 @@
 #include "profiles/record/replay.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <deque>
-#include <map>
 #include <numeric>
-#include <utility>
+#include <tuple>
 
 #include "profiles/record/waiting.hpp"
 
@@ -15,12 +15,15 @@ namespace latecomer::profiles {
 using core::Nanoseconds;
 using core::Rank;
 
-Replay::Replay(std::vector<ReplayCall> calls, int ranks) : calls_(std::move(calls)), ranks_(ranks) {
-  put_in_order(ranks);
+Replay::Replay(std::vector<ReplayCall> calls, int ranks, std::vector<IntervalShares> shares)
+    : calls_(std::move(calls)), ranks_(ranks), shares_(std::move(shares)) {
+  put_in_order();
+  measure();
+  divide();
 }
 
-void Replay::put_in_order(int ranks) {
-  std::vector<std::vector<std::pair<Nanoseconds, std::size_t>>> of_rank(static_cast<std::size_t>(ranks));
+void Replay::put_in_order() {
+  std::vector<std::vector<std::pair<Nanoseconds, std::size_t>>> of_rank(static_cast<std::size_t>(ranks_));
   std::vector<std::size_t> missing(calls_.size());  // number of members whose earlier calls are not all ordered
   for (std::size_t c = 0; c < calls_.size(); ++c) {
     missing[c] = calls_[c].ranks.size();
@@ -60,76 +63,223 @@ void Replay::put_in_order(int ranks) {
 
 namespace {
 
+/// Where a rank leaves a call, as the next interval counts from there. The exit of a non-blocking call is its
+/// completion, not its return.
+double recorded_exit(const ReplayCall& call, std::size_t i) {
+  return static_cast<double>(call.blocking && call.exits[i] >= 0 ? call.exits[i] : call.arrivals[i]);
+}
+
+double earliest(const ReplayCall& call) { return static_cast<double>(*std::ranges::min_element(call.arrivals)); }
+
+/// The call that arrives first; nullptr: no call.
+const ReplayCall* first_of(const std::vector<ReplayCall>& calls) {
+  return calls.empty() ? nullptr : &*std::ranges::min_element(calls, {}, earliest);
+}
+
+}  // namespace
+
+void Replay::measure() {
+  struct State {
+    std::int64_t part = 0;
+    double exit = 0;
+    bool first = true;
+  };
+  const ReplayCall* begin = first_of(calls_);
+  std::vector<State> states(static_cast<std::size_t>(ranks_), begin ? State{begin->part, earliest(*begin)} : State{});
+  for (const ReplayCall& call : calls_) {
+    auto& mine = intervals_.emplace_back(call.ranks.size());
+    for (std::size_t i = 0; i < call.ranks.size(); ++i) {
+      State& state = states[static_cast<std::size_t>(call.ranks[i])];
+      if (state.part == call.part) {
+        const double wall = static_cast<double>(call.arrivals[i]) - state.exit;
+        const double own = shares_.empty() ? 1 : shares_[static_cast<std::size_t>(call.ranks[i])].own;
+        mine[i] = {wall * own, wall, true, state.first};
+      }
+      state = {call.part, recorded_exit(call, i), false};
+    }
+  }
+}
+
+void Replay::divide() {
+  std::map<std::int64_t, std::size_t> parts;
+  for (const ReplayCall& call : calls_) parts[call.part] = 0;
+  std::size_t count = 0;
+  for (auto& [part, number] : parts) number = count++;
+  const bool one = count == 1;
+  if (one) count = std::clamp(calls_.size() / kLeastCalls, std::size_t{1}, kStretches);
+  for (std::size_t c = 0; c < calls_.size(); ++c)
+    stretch_of_.push_back(one ? c * count / calls_.size() : parts[calls_[c].part]);
+  stretch_count_ = count;
+}
+
+template <typename Note>
+void Replay::for_each_interval(Note note) const {
+  for (std::size_t c = 0; c < calls_.size(); ++c)
+    for (std::size_t i = 0; i < calls_[c].ranks.size(); ++i)
+      if (intervals_[c][i].known) note(c, i, intervals_[c][i]);
+}
+
+std::map<SiteRank, double> Replay::own_means() const {
+  std::map<SiteRank, double> sums;
+  std::map<SiteRank, double> counts;
+  for_each_interval([&](std::size_t c, std::size_t i, const Interval& interval) {
+    if (interval.first) return;
+    const SiteRank key{calls_[c].site, calls_[c].ranks[i]};
+    sums[key] += interval.own;
+    ++counts[key];
+  });
+  for (auto& [key, sum] : sums) sum /= counts[key];
+  return sums;
+}
+
+void Replay::put_on_time(const Change& change, std::vector<std::vector<double>>& own) const {
+  struct Times {
+    std::vector<std::tuple<double, std::size_t, std::size_t>> mine;  // own time, call, member
+    std::vector<double> others;
+  };
+  std::map<std::pair<std::int32_t, bool>, Times> all;
+  for_each_interval([&](std::size_t c, std::size_t i, const Interval& interval) {
+    if (change.set_up && !interval.first) return;
+    if (change.site >= 0 && change.site != calls_[c].site) return;
+    Times& times = all[{calls_[c].site, interval.first}];
+    if (calls_[c].ranks[i] == change.rank) times.mine.emplace_back(interval.own, c, i);
+    else times.others.push_back(interval.own);
+  });
+  for (auto& [key, times] : all) {
+    if (times.mine.empty() || times.others.empty()) continue;
+    double mine = 0;
+    for (const auto& [time, c, i] : times.mine) mine += time;
+    const double others = std::accumulate(times.others.begin(), times.others.end(), 0.0);
+    if (mine / static_cast<double>(times.mine.size()) <= others / static_cast<double>(times.others.size())) continue;
+    // The longest of the rank's times become the longest of the others', and so on.
+    std::ranges::sort(times.mine);
+    std::ranges::sort(times.others);
+    for (std::size_t k = 0; k < times.mine.size(); ++k) {
+      const auto& [time, c, i] = times.mine[k];
+      own[c][i] = times.others[(2 * k + 1) * times.others.size() / (2 * times.mine.size())];
+    }
+  }
+}
+
+std::vector<std::vector<double>> Replay::own_times(const Change& change) const {
+  std::vector<std::vector<double>> own;
+  own.reserve(calls_.size());
+  for (const auto& members : intervals_) {
+    auto& mine = own.emplace_back();
+    for (const Interval& interval : members) mine.push_back(interval.own);
+  }
+  if (change.kind == Change::Kind::on_time) put_on_time(change, own);
+  std::map<SiteRank, double> factors = change.factors;
+  if (change.kind == Change::Kind::equal_work) factors = equal(own_means());
+  if (change.kind == Change::Kind::equal_work || change.kind == Change::Kind::scaled)
+    for_each_interval([&](std::size_t c, std::size_t i, const Interval& interval) {
+      if (interval.first || (change.site >= 0 && change.site != calls_[c].site)) return;
+      const auto factor = factors.find({calls_[c].site, calls_[c].ranks[i]});
+      if (factor != factors.end()) own[c][i] *= factor->second;
+    });
+  return own;
+}
+
+std::map<SiteRank, double> Replay::equal(const std::map<SiteRank, double>& means) {
+  std::map<SiteRank, double> out;
+  for (auto from = means.begin(); from != means.end();) {
+    const auto to = means.upper_bound({from->first.first, INT_MAX});
+    double sum = 0;
+    for (auto at = from; at != to; ++at) sum += at->second;
+    const double mean = sum / static_cast<double>(std::distance(from, to));
+    for (; from != to; ++from) out[from->first] = from->second > 0 ? mean / from->second : 1;
+  }
+  return out;
+}
+
 /// A replay on its way through the calls.
 class ReplayRun {
  public:
-  ReplayRun(const std::vector<ReplayCall>& calls, int ranks, const Change& change) : change_(change) {
+  ReplayRun(const Replay& replay, const Change& change)
+      : replay_(replay),
+        change_(change),
+        own_(replay.own_times(change)),
+        ends_(replay.stretch_count_),
+        position_(static_cast<std::size_t>(replay.ranks_), -1) {
     State begin;
-    if (!calls.empty()) {
-      const auto first_of = [](const ReplayCall& c) { return *std::ranges::min_element(c.arrivals); };
-      const auto first = std::ranges::min_element(calls, {}, first_of);
-      begin.part = first->part;
-      begin.recorded = begin.now = static_cast<double>(first_of(*first));
+    if (const ReplayCall* first = first_of(replay.calls_)) {
+      begin.recorded = begin.now = earliest(*first);
+      begins_[first->part] = begin.now;
     }
-    states_.assign(static_cast<std::size_t>(ranks), begin);
-    parts_[begin.part] = {begin.now, begin.now};
+    states_.assign(static_cast<std::size_t>(replay.ranks_), begin);
   }
-  void add(const ReplayCall& call) {
+  void add(std::size_t number) {
+    const ReplayCall& call = replay_.calls_[number];
     here_ = change_.site < 0 || change_.site == call.site;
-    arrive(call);
+    arrive(call, number);
     leave(call);
+    double& end = ends_[replay_.stretch_of_[number]];
+    double& begin = begins_.try_emplace(call.part, arrival_[0]).first->second;
+    for (std::size_t i = 0; i < call.ranks.size(); ++i) {
+      begin = std::min(begin, arrival_[i]);
+      end = std::max({end, arrival_[i], state(call, i).now});
+    }
   }
-  double total() const {
-    double out = 0;
-    for (const auto& [part, span] : parts_) out += span.second - span.first;
-    return out;
+  /// The time of each stretch.
+  std::vector<double> spans() {
+    if (begins_.size() == 1) {
+      double begin = begins_.begin()->second;
+      for (double& end : ends_) {
+        const double until = std::max(begin, end);
+        end = until - begin;
+        begin = until;
+      }
+    } else {
+      std::size_t k = 0;
+      for (const auto& [part, begin] : begins_) ends_[k++] -= begin;
+    }
+    return std::move(ends_);
   }
 
  private:
   struct State {
-    std::int64_t part = 0;
-    double recorded = 0, now = 0;  // exit from its latest call of the part, in the record and in the replay
-    bool fresh = true;             // the rank has made no call
+    double recorded = 0, now = 0;  // exit from its latest call, in the record and in the replay
+    double shift() const { return now - recorded; }
   };
   State& state(const ReplayCall& call, std::size_t i) { return states_[static_cast<std::size_t>(call.ranks[i])]; }
 
-  /// Sets interval_, the time of each member before the call, and follows_, whether that time is known.
-  void measure(const ReplayCall& call) {
-    interval_.assign(call.ranks.size(), 0);
-    follows_.assign(call.ranks.size(), false);
-    for (std::size_t i = 0; i < call.ranks.size(); ++i)
-      if ((follows_[i] = state(call, i).part == call.part))
-        interval_[i] = static_cast<double>(call.arrivals[i]) - state(call, i).recorded;
+  /// Sets arrival_, the arrival of each member in the replay.
+  void arrive(const ReplayCall& call, std::size_t number) {
+    const std::size_t ranks = call.ranks.size();
+    own_shift_.resize(ranks);
+    for (std::size_t i = 0; i < ranks; ++i) {
+      const Replay::Interval& interval = replay_.intervals_[number][i];
+      own_shift_[i] = interval.known ? state(call, i).shift() + own_[number][i] - interval.own : 0;
+    }
+    shift_ = own_shift_;
+    if (!replay_.shares_.empty()) shorten_waits(call, number);
+    arrival_.resize(ranks);
+    for (std::size_t i = 0; i < ranks; ++i) arrival_[i] = static_cast<double>(call.arrivals[i]) + shift_[i];
   }
 
-  /// Sets arrival_, the arrival of each member in the replay.
-  void arrive(const ReplayCall& call) {
-    const std::size_t ranks = call.ranks.size();
-    measure(call);
-    std::vector<double>& known = scratch_;
-    known.clear();
-    for (std::size_t i = 0; i < ranks; ++i)
-      if (follows_[i]) known.push_back(interval_[i]);
-    const double mean =
-        known.empty() ? 0 : std::accumulate(known.begin(), known.end(), 0.0) / static_cast<double>(known.size());
-    arrival_.resize(ranks);
-    for (std::size_t i = 0; i < ranks; ++i) {
-      const State& mine = state(call, i);
-      if (!follows_[i]) {
-        arrival_[i] = static_cast<double>(call.arrivals[i]);
-        continue;
+  /// Changes shift_ by the waits for messages. A rank sends as late as it arrives at the call. Ranks may wait for each
+  /// other, so the number of rounds is limited.
+  void shorten_waits(const ReplayCall& call, std::size_t number) {
+    for (std::size_t i = 0; i < call.ranks.size(); ++i)
+      position_[static_cast<std::size_t>(call.ranks[i])] = static_cast<int>(i);
+    constexpr int kRounds = 8;
+    for (int round = 0; round < kRounds; ++round) {
+      before_ = shift_;
+      for (std::size_t i = 0; i < call.ranks.size(); ++i) {
+        const Replay::Interval& interval = replay_.intervals_[number][i];
+        if (!interval.known) continue;
+        shift_[i] = own_shift_[i];
+        for (const auto& [peer, share] : replay_.shares_[static_cast<std::size_t>(call.ranks[i])].waits) {
+          if (peer < 0 || peer >= replay_.ranks_) continue;
+          const auto p = static_cast<std::size_t>(peer);
+          const double comes = position_[p] >= 0 ? before_[static_cast<std::size_t>(position_[p])] : states_[p].shift();
+          const double wait = share * interval.wall;
+          shift_[i] += std::max(0.0, wait + comes - shift_[i]) - wait;
+        }
       }
-      double own = interval_[i];
-      const bool changes = here_ && (!change_.set_up || mine.fresh);
-      if (changes && change_.kind == Change::Kind::equal_work) own = mean;
-      if (changes && change_.kind == Change::Kind::on_time && call.ranks[i] == change_.rank && known.size() > 1) {
-        known.erase(std::ranges::find(known, own));
-        const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
-        std::ranges::nth_element(known, middle);
-        own = std::min(own, *middle);
-      }
-      arrival_[i] = mine.now + own;
+      if (shift_ == before_) break;
     }
+    for (const Rank rank : call.ranks) position_[static_cast<std::size_t>(rank)] = -1;
   }
 
   /// Sets the exit of each member: the awaited arrival plus the recorded time from there.
@@ -148,43 +298,40 @@ class ReplayRun {
       look([&](std::size_t i) { return static_cast<double>(call.arrivals[i]); }, recorded);
       look([&](std::size_t i) { return arrival_[i]; }, ready);
     }
-    auto& [first, last] = parts_.try_emplace(call.part, arrival_[0], arrival_[0]).first->second;
     for (std::size_t i = 0; i < ranks; ++i) {
       State& mine = state(call, i);
       const double came = static_cast<double>(call.arrivals[i]), end = static_cast<double>(call.exits[i]);
-      mine.part = call.part;
-      mine.fresh = false;
-      if (!call.blocking || call.exits[i] < 0 || !waits) {
-        // A rank that does not wait leaves at once. The exit of a non-blocking call is its completion, not its return.
-        mine.recorded = waits || call.exits[i] < 0 || !call.blocking ? came : end;
-        mine.now = arrival_[i];
-      } else {
-        const double after = end - recorded[i];
-        // A rank that left before half of its wait was over did not wait for that arrival.
-        const bool waited = after >= 0 || end - came > 0.5 * (recorded[i] - came);
-        mine.recorded = end;
-        mine.now = waited ? std::max(arrival_[i], ready[i] + (after > 0 ? after * factor : after))
-                          : arrival_[i] + (end - came);
-      }
-      first = std::min(first, arrival_[i]);
-      last = std::max(last, mine.now);
+      mine.recorded = recorded_exit(call, i);
+      mine.now = arrival_[i];  // a rank that does not wait leaves at once
+      if (!waits || call.exits[i] < 0) continue;
+      const double after = end - recorded[i];
+      // A rank that left before half of its wait was over did not wait for that arrival.
+      const bool waited = after >= 0 || end - came > 0.5 * (recorded[i] - came);
+      mine.now =
+          waited ? std::max(arrival_[i], ready[i] + (after > 0 ? after * factor : after)) : arrival_[i] + (end - came);
     }
   }
 
+  const Replay& replay_;
   const Change& change_;
+  std::vector<std::vector<double>> own_;
   bool here_ = true;  // the change holds at the call's site
   std::vector<State> states_;
-  std::map<std::int64_t, std::pair<double, double>> parts_;  // begin and end
-  std::vector<double> arrival_, interval_, recorded_, scratch_;
-  std::vector<bool> follows_;
+  std::map<std::int64_t, double> begins_;  // by part
+  std::vector<double> ends_;               // by stretch
+  std::vector<int> position_;              // in the current call, by rank
+  std::vector<double> arrival_, own_shift_, shift_, before_, recorded_, scratch_;
 };
 
-}  // namespace
+std::vector<double> Replay::stretches(const Change& change) const {
+  ReplayRun run(*this, change);
+  for (std::size_t c = 0; c < calls_.size(); ++c) run.add(c);
+  return run.spans();
+}
 
 double Replay::time(const Change& change) const {
-  ReplayRun run(calls_, ranks_, change);
-  for (const ReplayCall& call : calls_) run.add(call);
-  return run.total();
+  const std::vector<double> all = stretches(change);
+  return std::accumulate(all.begin(), all.end(), 0.0);
 }
 
 }  // namespace latecomer::profiles

@@ -8,9 +8,9 @@
 #include "core/base/text.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/base/text.hpp"
+#include "profiles/render/finding_text.hpp"
 #include "profiles/render/hang.hpp"
 #include "profiles/render/page_data.hpp"
-#include "profiles/render/verdict.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -36,20 +36,35 @@ std::string script_json(const Json& data) {
   return out;
 }
 
-std::string verdict_html(const Profile& profile) {
+/// Escaped, with `...` as code.
+std::string with_code(const std::string& text) {
   std::string out;
-  for (const std::string& sentence : verdict(profile)) {
-    out += "<p>";
-    bool code = false;
-    for (const char c : sentence)
-      if (c == '`') {
-        out += code ? "</code>" : "<code>";
-        code = !code;
-      } else out += escaped({&c, 1});
-    out += code ? "</code></p>\n" : "</p>\n";
+  bool code = false;
+  for (const char c : text)
+    if (c == '`') {
+      out += code ? "</code>" : "<code>";
+      code = !code;
+    } else out += escaped({&c, 1});
+  return code ? out + "</code>" : out;
+}
+
+/// The headline, and a card for each finding of the first screen.
+std::string verdict_html(const Profile& profile) {
+  const Judgement judgement = judge(profile);
+  if (judgement.headline.empty() && judgement.texts.empty())
+    return "<p>The profile does not hold the time of several processes, so it supports no finding.</p>\n";
+  std::string out = "<p>" + with_code(judgement.headline) + "</p>\n";
+  for (std::size_t i = 0; i < judgement.texts.size(); ++i) {
+    const FindingText& one = judgement.texts[i];
+    out += "<article class=\"finding\" id=\"finding-" + std::to_string(i + 1) + "\"><h2>" + with_code(one.title) +
+           "</h2>" + (one.saves.empty() ? "" : "<p class=\"saves\">" + with_code(one.saves) + "</p>") + "<dl>";
+    for (const auto& [label, lines] : {std::pair("where", &one.where), std::pair("why", &one.why)})
+      for (const std::string& line : *lines)
+        out += std::string("<div><dt>") + label + "</dt><dd>" + with_code(line) + "</dd></div>";
+    out += "</dl></article>\n";
   }
-  return out.empty() ? "<p>The profile does not hold the time of several processes, so it supports no verdict.</p>\n"
-                     : out;
+  if (!judgement.not_known.empty()) out += "<p>Not known: " + with_code(judgement.not_known) + "</p>\n";
+  return out;
 }
 
 std::string job_html(const analysis::ProfileJob& job) {

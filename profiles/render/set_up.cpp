@@ -2,20 +2,22 @@
 // Compares each host's ranks with its cores, and the hosts with each other.
 #include "profiles/render/set_up.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "profiles/analysis/cores.hpp"
 #include "profiles/base/text.hpp"
 #include "profiles/format/reader.hpp"
 
 namespace latecomer::profiles {
 namespace {
+
+using analysis::Finding;
+using analysis::FindingKind;
+using analysis::HostCores;
 
 std::string times(double ratio) {
   char text[32];
@@ -27,73 +29,13 @@ std::string counted(double number, const char* one, const char* several) {
   return std::to_string(static_cast<long>(number)) + " " + (number == 1 ? one : several);
 }
 
-/// The ranks of one host.
-struct SetUpHost {
-  std::string name;
-  double cores = 0;  ///< of the host
-  std::vector<const analysis::ProcessFigures*> ranks;
-  std::vector<std::set<int>> allowed;  ///< by index in `ranks`: the cores that it may use; empty: unknown
-
-  double count() const { return static_cast<double>(ranks.size()); }
-  /// The cores that some rank may use; all if a rank's cores are unknown.
-  double usable() const {
-    std::set<int> all;
-    for (const auto& cores_of_one : allowed) {
-      if (cores_of_one.empty()) return cores;
-      all.insert(cores_of_one.begin(), cores_of_one.end());
-    }
-    return static_cast<double>(all.size());
-  }
-  bool crowded() const { return cores > 0 && count() > usable(); }
-  /// The share of the ranks' time in which they were ready to run, but had no core; 0: not measured.
-  double coreless() const {
-    double wall = 0, runnable = 0;
-    for (const auto* r : ranks) {
-      wall += r->wall;
-      runnable += r->times.runnable;
-    }
-    return wall > 0 ? runnable / wall : 0;
-  }
-  bool courteous() const {
-    return std::ranges::any_of(ranks, [](const auto* r) { return r->courteous; });
-  }
-};
-
-/// The numbers of "0-3,8".
-std::set<int> numbers_in(const std::string& list) {
-  std::set<int> out;
-  for (const char* at = list.c_str(); *at;) {
-    char* end = nullptr;
-    const long first = std::strtol(at, &end, 10), last = *end == '-' ? std::strtol(end + 1, &end, 10) : first;
-    // Only a damaged profile has more cores than the kernel knows.
-    for (long c = first; c <= std::min(last, first + CPU_SETSIZE); ++c) out.insert(static_cast<int>(c));
-    at = *end == ',' ? end + 1 : "";
-  }
-  return out;
-}
-
-std::vector<SetUpHost> hosts_of(const Profile& profile) {
-  std::map<std::string, SetUpHost> hosts;
-  std::vector<SetUpHost> out;
-  for (const analysis::ProcessFigures& p : profile.processes) {
-    SetUpHost& host = hosts[p.host];
-    host.name = p.host;
-    host.cores = p.host_cores;
-    host.ranks.push_back(&p);
-    host.allowed.push_back(numbers_in(p.core_list));
-  }
-  out.reserve(hosts.size());
-  for (auto& [name, host] : hosts) out.push_back(std::move(host));
-  return out;
-}
-
 /// The least share of time without a core that a sentence names. Measured: 0.1% to 1% on an idle machine.
 constexpr double kCoreless = 0.02;
 
 /// How many times as long the run would take if waiting ranks kept their cores: an estimate from below. Every rank that
 /// is not asleep then wants a core all the time, so each has an equal share. The rank that works longest needs the time
 /// of its own work divided by that share. nullopt: not measured.
-std::optional<double> worth_of_courtesy(const SetUpHost& host) {
+std::optional<double> worth_of_courtesy(const HostCores& host) {
   double time = 0, asleep = 0, later = 0;
   for (const auto* r : host.ranks) {
     time = std::max(time, r->wall);
@@ -113,7 +55,7 @@ std::optional<double> worth_of_courtesy(const SetUpHost& host) {
 constexpr double kLeastWorth = 0.05;
 
 /// How waiting ranks treat the cores of a host that has too few, as the rest of a sentence.
-std::string waiting_text(const SetUpHost& host) {
+std::string waiting_text(const HostCores& host) {
   if (!host.courteous())
     return "waiting ranks keep their core, so set the policy key `waiting` to `auto` or `courteous`.";
   const auto worth = worth_of_courtesy(host);
@@ -122,82 +64,46 @@ std::string waiting_text(const SetUpHost& host) {
   return text + ", without which the run would take at least " + times(*worth) + " times as long by estimate.";
 }
 
-/// Ranks that share fewer cores than they are, although the host has a core for each of its ranks; nothing if every
-/// rank can have a core of its own.
-struct Sharing {
-  std::vector<int> ranks;
-  std::set<int> cores;
-};
-class HostMatching {
- public:
-  explicit HostMatching(const SetUpHost& host) : host_(host) {}
-  Sharing sharing() {
-    for (std::size_t r = 0; r < host_.ranks.size(); ++r) {
-      tried_.clear();
-      if (host_.allowed[r].empty()) return {};
-      if (place(r)) continue;
-      // The cores that were tried, and the ranks on them, have no free core among them.
-      Sharing out{{rank(r)}, tried_};
-      for (const int core : tried_) out.ranks.push_back(rank(on_[core]));
-      std::ranges::sort(out.ranks);
-      return out;
-    }
-    return {};
-  }
+Finding about_host(FindingKind kind, const HostCores& host, double share, std::string sentence) {
+  return {.kind = kind, .hosts = {host.name}, .time = Share::of(share, 1), .text = {std::move(sentence)}};
+}
 
- private:
-  int rank(std::size_t r) const { return static_cast<int>(host_.ranks[r]->rank); }
-  /// Finds a core for a rank, and moves others to do so.
-  bool place(std::size_t r) {
-    for (const int core : host_.allowed[r]) {
-      if (!tried_.insert(core).second) continue;
-      const auto taken = on_.find(core);
-      if (taken != on_.end() && !place(taken->second)) continue;
-      on_[core] = r;
-      return true;
-    }
-    return false;
-  }
-
-  const SetUpHost& host_;
-  std::map<int, std::size_t> on_;  ///< ranks by core
-  std::set<int> tried_;
-};
-
-void judge_cores(const std::vector<SetUpHost>& hosts, std::vector<std::string>& out) {
-  const SetUpHost* worst = nullptr;
+void judge_cores(const std::vector<HostCores>& hosts, std::vector<Finding>& out) {
+  const HostCores* worst = nullptr;
   int crowded = 0;
-  for (const SetUpHost& host : hosts) {
+  for (const HostCores& host : hosts) {
     if (!host.crowded() || host.count() <= host.cores) continue;
     ++crowded;
     if (!worst || host.count() / host.usable() > worst->count() / worst->usable()) worst = &host;
   }
   if (worst) {
     const double usable = worst->usable();
-    out.push_back("Host " + worst->name + " runs " + counted(worst->count(), "rank", "ranks") + " on " +
-                  (usable < worst->cores
-                       ? std::to_string(static_cast<long>(usable)) + " of its " + counted(worst->cores, "core", "cores")
-                       : counted(usable, "core", "cores")) +
-                  (worst->coreless() >= kCoreless
-                       ? ", so ranks had no core for " + percent(worst->coreless(), 1) + " of their time"
-                       : ", so ranks share cores") +
-                  (crowded > 1 ? ", as on " + counted(crowded - 1, "other host", "other hosts") : "") + "; " +
-                  waiting_text(*worst));
+    out.push_back(about_host(FindingKind::binding, *worst, worst->coreless(),
+                             "Host " + worst->name + " runs " + counted(worst->count(), "rank", "ranks") + " on " +
+                                 (usable < worst->cores ? std::to_string(static_cast<long>(usable)) + " of its " +
+                                                              counted(worst->cores, "core", "cores")
+                                                        : counted(usable, "core", "cores")) +
+                                 (worst->coreless() >= kCoreless
+                                      ? ", so ranks had no core for " + percent(worst->coreless(), 1) + " of their time"
+                                      : ", so ranks share cores") +
+                                 (crowded > 1 ? ", as on " + counted(crowded - 1, "other host", "other hosts") : "") +
+                                 "; " + waiting_text(*worst)));
   }
-  for (const SetUpHost& host : hosts) {
+  for (const HostCores& host : hosts) {
     if (host.count() > host.cores) continue;
-    const Sharing shared = HostMatching(host).sharing();
+    const analysis::Sharing shared = analysis::sharing(host);
     if (shared.ranks.empty()) continue;
     const std::vector<int> cores(shared.cores.begin(), shared.cores.end());
     std::string names = ranks_named(shared.ranks), places = ranks_named(cores);
     names[0] = 'R';
     places = (cores.size() == 1 ? "core" : "cores") + places.substr(places.find(' '));
-    out.push_back(names + " share " + places + " of host " + host.name + ", which has a core for each of its " +
-                  counted(host.count(), "rank", "ranks") +
-                  ": bind each rank to a core of its own, such as with `mpiexec -bind-to core`.");
+    out.push_back(about_host(FindingKind::binding, host, host.coreless(),
+                             names + " share " + places + " of host " + host.name +
+                                 ", which has a core for each of its " + counted(host.count(), "rank", "ranks") +
+                                 ": bind each rank to a core of its own, such as with `mpiexec -bind-to core`."));
     if (std::string text = waiting_text(host); host.crowded()) {
       text[0] = 'W';
-      out.push_back(text);
+      out.back().text.push_back(text);
     }
     break;
   }
@@ -214,18 +120,19 @@ double held_back(const analysis::HostLoadFigures& load) {
 }
 
 /// Names other processes on the cores of a host that has a core for each of its ranks.
-void judge_load(const Profile& profile, const std::vector<SetUpHost>& hosts, std::vector<std::string>& out) {
-  const SetUpHost* worst = nullptr;
-  for (const SetUpHost& host : hosts)
+void judge_load(const Profile& profile, const std::vector<HostCores>& hosts, std::vector<Finding>& out) {
+  const HostCores* worst = nullptr;
+  for (const HostCores& host : hosts)
     if (!host.crowded() && host.coreless() >= kCoreless && (!worst || host.coreless() > worst->coreless()))
       worst = &host;
   if (!worst) return;
   const bool quota = std::ranges::any_of(
       profile.loads, [&](const auto& load) { return load.host == worst->name && held_back(load) > kThrottled; });
-  out.push_back("Ranks of host " + worst->name + " were ready to run but had no core for " +
-                percent(worst->coreless(), 1) + " of their time, although it has a core for each of its " +
-                counted(worst->count(), "rank", "ranks") +
-                (quota ? "." : ": other processes or threads use its cores."));
+  out.push_back(about_host(
+      FindingKind::cores_taken, *worst, worst->coreless(),
+      "Ranks of host " + worst->name + " were ready to run but had no core for " + percent(worst->coreless(), 1) +
+          " of their time, although it has a core for each of its " + counted(worst->count(), "rank", "ranks") +
+          (quota ? "." : ": other processes or threads use its cores.")));
 }
 
 /// "during the run", as far as the profile covers it.
@@ -265,14 +172,24 @@ std::string quota_text(const Profile& profile) {
          " " + during(profile, *worst) + ".";
 }
 
-}  // namespace
-
-std::string host_load(const Profile& profile) {
+/// What ran beside the job, and the quota of its control group.
+void judge_beside(const Profile& profile, std::vector<Finding>& out) {
   const std::string others = others_text(profile), quota = quota_text(profile);
-  return others + (others.empty() || quota.empty() ? "" : " ") + quota;
+  if (others.empty() && quota.empty()) return;
+  double share = 0;
+  std::vector<std::string> hosts;
+  for (const analysis::HostLoadFigures& load : profile.loads) {
+    if (load.others_least() <= kOthers && held_back(load) <= kThrottled) continue;
+    hosts.push_back(load.host);
+    share = std::max({share, load.others_share().value(), std::min(1.0, held_back(load))});
+  }
+  if (out.empty() || out.back().kind != FindingKind::cores_taken) out.push_back({.kind = FindingKind::cores_taken});
+  Finding& one = out.back();
+  one.hosts = hosts;
+  one.time = Share::of(std::max(share, one.time.value()), 1);
+  for (const std::string& text : {others, quota})
+    if (!text.empty()) one.text.push_back(text);
 }
-
-namespace {
 
 /// The least ratio of the fastest rank of a slow host to the slowest rank elsewhere. Chosen: equal cores differ by a
 /// few per cent, by their clock rate and by their place in the machine.
@@ -281,16 +198,16 @@ constexpr double kSlower = 1.1;
 /// either.
 constexpr double kSlowerShare = 0.01;
 
-void judge_speed(const Profile& profile, const std::vector<SetUpHost>& hosts, std::vector<std::string>& out) {
+void judge_speed(const Profile& profile, const std::vector<HostCores>& hosts, std::vector<Finding>& out) {
   if (hosts.size() < 2) return;
-  std::map<int, const SetUpHost*> host_of;
-  for (const SetUpHost& host : hosts)
+  std::map<int, const HostCores*> host_of;
+  for (const HostCores& host : hosts)
     for (const auto* r : host.ranks) host_of[static_cast<int>(r->rank)] = &host;
   const double run_ns = profile.job.wall;
   struct Speed {
     double ranks = 0, least = 0, most = 0, sum = 0, time_ns = 0;
   };
-  std::map<const SetUpHost*, Speed> speeds;
+  std::map<const HostCores*, Speed> speeds;
   for (const analysis::RankFigures& rank : profile.analysis.ranks()) {
     const auto host = host_of.find(static_cast<int>(rank.first));
     if (host == host_of.end() || rank.ranks > 1 || rank.computed_by_all <= 0) continue;
@@ -314,28 +231,33 @@ void judge_speed(const Profile& profile, const std::vector<SetUpHost>& hosts, st
     // One rank may have more work. All ranks of a host seldom have.
     if (mine.ranks < 2 || mine.ranks < host->count() || others < 2 || mine.least < kSlower * most) continue;
     if (mine.time_ns / mine.ranks - time_ns / others < kSlowerShare * run_ns) continue;
-    out.push_back("All " + counted(mine.ranks, "rank", "ranks") + " of host " + host->name + " compute " +
-                  times(mine.sum / mine.ranks / (sum / others)) +
-                  " times as long as the other hosts' ranks before the same calls: its cores are slower, or its ranks "
-                  "have more work.");
+    out.push_back(about_host(
+        FindingKind::slow_core, *host, (mine.time_ns / mine.ranks - time_ns / others) / run_ns,
+        "All " + counted(mine.ranks, "rank", "ranks") + " of host " + host->name + " compute " +
+            times(mine.sum / mine.ranks / (sum / others)) +
+            " times as long as the other hosts' ranks before the same calls: its cores are slower, or its ranks "
+            "have more work."));
     return;
   }
 }
 
 }  // namespace
 
-std::vector<std::string> set_up(const Profile& profile) {
-  std::vector<std::string> out;
-  const std::vector<SetUpHost> hosts = hosts_of(profile);
+std::vector<Finding> set_up(const Profile& profile) {
+  std::vector<Finding> out;
+  const std::vector<HostCores> hosts = analysis::cores_by_host(profile);
   judge_cores(hosts, out);
   if (out.empty()) judge_load(profile, hosts, out);  // else the ranks take cores from each other
+  judge_beside(profile, out);
   judge_speed(profile, hosts, out);
-  if (std::string text = host_load(profile); !text.empty()) out.push_back(std::move(text));
   if (!out.empty() || hosts.empty()) return out;
   bool unbound = true;
-  for (const SetUpHost& host : hosts)
+  for (const HostCores& host : hosts)
     for (const auto* r : host.ranks) unbound = unbound && r->cores > 1 && r->cores == r->host_cores;
-  if (unbound) out.push_back("No rank is bound to a core, so the operating system may move them.");
+  if (unbound)
+    out.push_back({.kind = FindingKind::binding,
+                   .basis = "unbound",
+                   .text = {"No rank is bound to a core, so the operating system may move them."}});
   return out;
 }
 

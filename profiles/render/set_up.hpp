@@ -3,16 +3,13 @@
 // describes the estimates.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "profiles/format/reader.hpp"
+#include "profiles/analysis/findings.hpp"
 
 namespace latecomer::profiles {
 
-/// One sentence for each finding, the gravest first. A statement that the data do not support is left out.
-std::vector<std::string> set_up(const Profile& profile);
-/// The finding among them on what ran beside the job, and on the quota of its control group; or "".
-std::string host_load(const Profile& profile);
+/// The gravest first; each has its sentences. A statement that the data do not support is left out.
+std::vector<analysis::Finding> set_up(const Profile& profile);
 
 }  // namespace latecomer::profiles

@@ -63,9 +63,9 @@ bool resolve_names(Json& profile, Progress::Patience patience) {
   const auto resolve = [&](Json& frame, const std::string& offset, const std::string& module,
                            const std::string& build_id) {
     const SymbolNames names = symbols.resolve(module, build_id, std::strtoull(offset.c_str(), nullptr, 16));
-    if (names.chain.empty() && (names.near.empty() || !frame["function"].is_null())) return;
+    if (names.chain.empty()) return;
     const Json before = frame;
-    frame.erase("near");
+    frame.erase("near");  // of earlier versions
     frame.erase("inlined_into");
     const auto fill = [](Json& to, const SymbolName& from) {
       if (!from.function.empty()) to["function"] = core::utf8(from.function);
@@ -79,7 +79,6 @@ bool resolve_names(Json& profile, Progress::Patience patience) {
       fill(i == 0 ? frame : outer, names.chain[i]);
       if (i > 0) frame["inlined_into"].push_back(std::move(outer));
     }
-    if (frame["function"].is_null() && !names.near.empty()) frame["near"] = core::utf8(names.near);
     changed = changed || frame != before;
   };
   const auto name = [&](Json& frame, bool shown) {
@@ -125,7 +124,6 @@ analysis::NamedFrame frame_of(const Json& frame) {
   out.build_id = frame["build_id"].get<std::string>();
   out.offset = frame["offset"].get<std::string>();
   out.name = named(frame);
-  out.near = frame.value("near", "");
   if (const auto outer = frame.find("inlined_into"); outer != frame.end())
     for (const Json& one : *outer) out.inlined_into.push_back(named(one));
   return out;
@@ -139,7 +137,6 @@ Json frame_json(const analysis::NamedFrame& frame) {
   };
   Json out = {{"module", frame.module}, {"build_id", frame.build_id}, {"offset", frame.offset}};
   out.update(known(frame.name));
-  if (!frame.near.empty()) out["near"] = frame.near;
   for (const analysis::NamedFrame::Name& outer : frame.inlined_into) out["inlined_into"].push_back(known(outer));
   return out;
 }

@@ -11,8 +11,8 @@ namespace latecomer::profiles {
 
 using Json = nlohmann::ordered_json;
 
-/// Sets function, file and line of every frame that lacks one of them, `near` where only the symbol before it is known,
-/// and `inlined_into`, the functions around an inlined one. A name stays where the module does not tell more. Adds a
+/// Sets function, file and line of every frame that lacks one of them, and `inlined_into`, the functions around an
+/// inlined one. A name stays where the module does not tell more. Adds a
 /// warning for each module whose lines are unknown, with the remedy, in the place of those of an earlier look. Returns
 /// whether a frame has changed.
 bool resolve_names(Json& profile, Progress::Patience patience);

@@ -42,7 +42,6 @@ struct Symbols::Module {
   Dwfl_Module* module = nullptr;
   GElf_Addr bias = 0;
   std::string build_id;
-  std::vector<std::pair<GElf_Addr, std::string>> functions;  ///< by address; filled for the first unknown function
   ~Module() {
     if (dwfl) dwfl_end(dwfl);
   }
@@ -72,21 +71,6 @@ struct Symbols::Module {
     }
     std::free(outwards);
     return out;
-  }
-
-  /// The last function symbol that begins at or before the address.
-  std::string before(GElf_Addr address) {
-    const int count = functions.empty() ? dwfl_module_getsymtab(module) : 0;
-    for (int i = 0; i < count; ++i) {
-      GElf_Sym symbol;
-      GElf_Addr at = 0;
-      const char* name = dwfl_module_getsym_info(module, i, &symbol, &at, nullptr, nullptr, nullptr);
-      if (name && *name && symbol.st_shndx != SHN_UNDEF && GELF_ST_TYPE(symbol.st_info) == STT_FUNC)
-        functions.emplace_back(at, name);
-    }
-    if (count > 0) std::ranges::sort(functions);
-    const auto after = std::ranges::upper_bound(functions, address, {}, [](const auto& f) { return f.first; });
-    return after == functions.begin() ? "" : demangled(std::prev(after)->second.c_str());
   }
 };
 
@@ -131,7 +115,6 @@ SymbolNames Symbols::resolve(const std::string& path, const std::string& build_i
   SymbolName& inner = out.chain.front();
   if (Dwfl_Line* line = dwfl_module_getsrc(module.module, address))
     if (const char* file = dwfl_lineinfo(line, nullptr, &inner.line, nullptr, nullptr, nullptr)) inner.file = file;
-  if (inner.function.empty()) out.near = module.before(address);
   if (inner.function.empty() && inner.file.empty()) out.chain.clear();
   return out;
 }
@@ -144,9 +127,12 @@ std::string Symbols::gap(const std::string& path, const std::string& build_id) {
   if (!module.is(build_id)) return std::string(kChanged) + " since the run" + kLost;
   Dwarf_Addr shift = 0;
   if (dwfl_module_getdwarf(module.module, &shift)) return "";
-  return std::string(kNoDebugInformation) +
-         ", so its lines are unknown; compile it with -g, or install its debug symbols (on Debian its -dbgsym package, "
-         "elsewhere a debuginfod server in DEBUGINFOD_URLS)";
+  // Nobody compiles an interpreter for a program that it runs.
+  const std::string base = path.substr(path.rfind('/') + 1);
+  const bool interpreter = base.starts_with("python") || base.starts_with("libpython");
+  return std::string(kNoDebugInformation) + ", so its lines are unknown; " +
+         (interpreter ? "install" : "compile it with -g, or install") +
+         " its debug symbols (on Debian its -dbgsym package, elsewhere a debuginfod server in DEBUGINFOD_URLS)";
 }
 
 }  // namespace latecomer::profiles

@@ -21,7 +21,6 @@ struct SymbolNames {
   /// The function that contains the code, then the functions that it is inlined into, outwards. Each function has its
   /// own file and line. One element without inlining; empty if nothing is known.
   std::vector<SymbolName> chain;
-  std::string near;  ///< without a function: the symbol before the code, of a module that has been stripped
 };
 
 inline constexpr char kNotHere[] = "is not on this machine", kChanged[] = "has been rebuilt or replaced",

@@ -11,19 +11,19 @@ LATE = 1
 rounds = int(os.environ.get("LATECOMER_ROUNDS", "3"))
 least = 0.9 if rounds >= 10 else 0.6  # other processes use the cores of some runs
 # Of a rank with more work and a foreign process on its core, both are true.
-OWN_OR_FOREIGN = rf"for rank {LATE}\..*(Rank {LATE} (computes|waits ([\d.,]+ times as long as the others )?for a core)|Its lateness has no single cause)"
+OWN_OR_FOREIGN = rf"Rank {LATE} is late.*(It computes|It is ready to run but has no core|No single cause)"
 # Name: cause, ranks, arguments, and what the verdict says. Other ranks are named only as those that wait for the late one.
 INJECTED = {
-    "pipeline": ("pipeline", 4, (60, 8), rf"calls that wait for messages.* rank {LATE}, which computes"),
-    "prepare": ("prepare", 4, (100, 8), rf"At the first recorded collective alone, they waited for .* most of it for rank {LATE}\..*Rank {LATE} computes"),
-    "burst": ("burst", 2, (12, 100), rf"Rank {LATE} computes"),
+    "pipeline": ("pipeline", 4, (60, 8), rf"Ranks wait for messages of rank {LATE}:.* rank {LATE}, which computes"),
+    "prepare": ("prepare", 4, (100, 8), rf"Ranks wait at their first collective for rank {LATE}"),
+    "burst": ("burst", 2, (12, 100), rf"Rank {LATE} is late.* It computes"),
     # Each long interval follows 300 short calls, so no earlier call announces it. Its own parts say why, not the whole run.
-    "bursts": ("bursts", 2, (12, 100), rf"Rank {LATE} computes (?!.*over the whole run)"),
+    "bursts": ("bursts", 2, (12, 100), rf"Rank {LATE} is late.* It computes for [\d.]+ m?s before each call"),
     "load": ("load", 4, (30, 20), OWN_OR_FOREIGN),
     # One foreign process and two ranks on two cores: it takes a part of each rank's time, and the verdict names it.
     "load beside 2 ranks": ("load", 2, (60, 20), OWN_OR_FOREIGN),
 }
-BLAMED = re.compile(r"(?:Rank (\d+) (?:computes|waits|is asleep|spends)|in messages with.*rank (\d+), which (?:computes|spends|is asleep|waits (?:[\d.,]+ times as long as the others )?for a core))")
+BLAMED = re.compile(r"(?:[Rr]ank (\d+) is late|wait for messages of rank (\d+):|first collective for rank (\d+))")
 launcher = one_session()
 for name, (cause, ranks, arguments, wanted) in INJECTED.items():
     right = wrong = 0

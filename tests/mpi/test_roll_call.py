@@ -117,8 +117,8 @@ def test_verdict_of_the_recovered_profile_names_the_rank_without_preload(missing
     assert run(a.cli, "recover", parts).returncode == 0
     report = run(a.cli, "report", output)
     text = " ".join(report.stdout.split())
-    assert report.returncode == 0 and f"it lacks rank {missing}, and" in text and "preload" in text, report.stdout
-    assert "too short" not in text and "cannot help" not in text
+    assert report.returncode == 0 and f"The profile lacks rank {missing}" in text and "preload" in text, report.stdout
+    assert "too short" not in text and "No wait" not in text
 
 
 @pytest.mark.long

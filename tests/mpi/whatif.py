@@ -49,7 +49,7 @@ check(first["rank"] == LATE and first["awaited_ns"] == first["waited_ns"] > 0.9e
 gains = {(s["kind"], s["rank"]): s["gain"] for s in json.loads(run(a.cli, "whatif", "--json", profile).stdout)["scenarios"] if s["site"] is None}
 check(gains["on_time", LATE] >= gains["set_up", LATE] > 0.5, f"what the set-up costs: {gains}")
 said = json.loads(run(a.cli, "report", "--json", profile).stdout)["verdict"]
-share = re.search(rf"At the first recorded collective alone, they waited for (\d+)% of their time, most of it for rank {LATE}\.", said[0])
+share = re.search(rf"Ranks wait at their first collective for rank {LATE}: (\d+)% of the ranks' time", " ".join(said))
 run_time = sum(p["init_ns"] + p["wall_ns"] + p["end_ns"] for p in job["processes"])
 check(share and abs(int(share[1]) / 100 - first["waited_ns"] / run_time) < 0.01, f"the verdict has the set-up: {said[0]}")
 

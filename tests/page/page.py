@@ -103,7 +103,7 @@ def look(browser, path, what, ranks):
     check(browser.run("return document.documentElement.dataset.ready") == "yes" and messages == [], f"{what}: no message in the console: {messages}")
     check(addresses == [path.resolve().as_uri()], f"{what}: the page asks for nothing else: {addresses}")
     text = browser.run("return document.body.innerText")
-    check(text.split("\n", 3)[0].startswith("Skip") and text.index("Ranks spent") < text.index("Command") < text.index("Ranks by sites\n"), f"{what}: the verdict, then the job")
+    check(text.split("\n", 3)[0].startswith("Skip") and text.index("omputing or asleep") < text.index("Command") < text.index("Ranks by sites\n"), f"{what}: the verdict, then the job")
     check(f"{ranks} on" in text, f"{what}: the head of the job")
     check(browser.run("return [document.querySelectorAll('#injected').length, document.title.includes('simulate')]") == [0, True], f"{what}: a name is no markup")
     check(browser.run(NAMES) == [], f"{what}: names, captions and texts: {browser.run(NAMES)[:5]}")

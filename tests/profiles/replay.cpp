@@ -248,10 +248,89 @@ TEST_CASE("replay: gains in a run with one rank late have the values that one co
   CHECK(replay.time({.kind = Change::Kind::on_time, .site = 0, .rank = 1}) == 5 + 4 * 15 + 5 * 35);
   CHECK(replay.time({.kind = Change::Kind::on_time, .rank = 1, .set_up = true}) == 5 + 9 * 35);
   CHECK(replay.time({.kind = Change::Kind::on_time, .rank = 0}) == 340);
-  CHECK(replay.time({.kind = Change::Kind::equal_work}) == Approx(20.0 / 3 + 5 + 9 * (50.0 / 3 + 5)));
+  CHECK(replay.time({.kind = Change::Kind::equal_work}) == Approx(20 + 5 + 9 * (50.0 / 3 + 5)));  // the set-up stays
   CHECK(replay.time({.kind = Change::Kind::faster, .factor = 0.2}) == 340 - 10 * 4);
   // Nobody waits: rank 1 computes 30 ten times, and the others are done before.
   CHECK(replay.time({.kind = Change::Kind::no_wait}) == 20 + 9 * 30);
+}
+
+namespace {
+
+/// A program on `ranks` ranks of an allreduce that takes 5 us. work(step, rank): the time before each call, ns.
+template <typename Work>
+Program stepped(int ranks, int steps, Work work) {
+  Program program;
+  std::vector<core::Rank> all(static_cast<std::size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  core::Nanoseconds now = 0;
+  for (int i = 0; i < steps; ++i) {
+    std::vector<core::Nanoseconds> arrivals;
+    for (const core::Rank r : all) arrivals.push_back(now + static_cast<core::Nanoseconds>(work(i, r)));
+    now = *std::ranges::max_element(arrivals) + 5'000;
+    program.add(Collective::allreduce, 0, -1, all, arrivals, std::vector<core::Nanoseconds>(arrivals.size(), now));
+  }
+  return program;
+}
+
+/// The gain of a change, as a share of the time.
+double gain(const Replay& replay, const Change& change) { return 1 - replay.time(change) / replay.time(); }
+
+/// The share of the ranks' time in which they wait.
+double waiting(const Program& program) {
+  double out = 0, time = static_cast<double>(program.calls.back().exits[0]);
+  for (const ReplayCall& call : program.calls)
+    for (const core::Nanoseconds came : call.arrivals)
+      out += static_cast<double>(*std::ranges::max_element(call.arrivals) - came);
+  return out / time / static_cast<double>(program.calls[0].arrivals.size());
+}
+
+}  // namespace
+
+TEST_CASE("replay: equal work gains what moving work gains, and nothing of what varies from call to call", "[replay]") {
+  constexpr int kRanks = 8, kSteps = 2000;
+  core::SplitMix64 random(3);
+  const auto noise = [&] {  // the sum of twelve uniform numbers is nearly normal
+    double sum = -6;
+    for (int i = 0; i < 12; ++i) sum += random.uniform();
+    return sum;
+  };
+  const Change equal{.kind = Change::Kind::equal_work};
+  const Program fixed = stepped(kRanks, kSteps, [](int, int r) { return r == 1 ? 1.3e6 : 1e6; });
+  CHECK(waiting(fixed) == Approx(0.2).margin(0.01));
+  CHECK(gain(Replay(fixed.calls, kRanks), equal) == Approx(0.2).margin(0.01));
+  CHECK(gain(Replay(fixed.calls, kRanks), {.kind = Change::Kind::on_time, .rank = 1}) == Approx(0.23).margin(0.01));
+  const Program noisy = stepped(kRanks, kSteps, [&](int, int) { return 1e6 * (1 + 0.2 * noise()); });
+  CHECK(waiting(noisy) > 0.15);
+  CHECK(std::abs(gain(Replay(noisy.calls, kRanks), equal)) < 0.01);
+  CHECK(std::abs(gain(Replay(noisy.calls, kRanks), {.kind = Change::Kind::on_time, .rank = 1})) < 0.01);
+  const Program turns = stepped(kRanks, kSteps, [](int i, int r) { return i % kRanks == r ? 2e6 : 1e6; });
+  CHECK(waiting(turns) > 0.4);
+  CHECK(std::abs(gain(Replay(turns.calls, kRanks), equal)) < 0.01);
+  // Rare long intervals of one rank: the others have none, so they go.
+  const Program rare = stepped(kRanks, kSteps, [](int i, int r) { return r == 1 && i % 50 == 7 ? 50e6 : 1e6; });
+  CHECK(gain(Replay(rare.calls, kRanks), {.kind = Change::Kind::on_time, .rank = 1}) == Approx(0.49).margin(0.01));
+}
+
+TEST_CASE("replay: a wait for a message becomes shorter when its sender comes earlier", "[replay]") {
+  // Rank 0 computes 2 ms, rank 1 computes 1 ms and waits for rank 0, rank 2 computes 1 ms and waits for rank 1.
+  const auto program = stepped(3, 100, [](int, int) { return 2e6; });
+  std::vector<IntervalShares> shares(3);
+  shares[1] = {0.5, {{0, 0.5}}};
+  shares[2] = {0.5, {{1, 0.5}}};
+  const Replay replay(program.calls, 3, shares);
+  CHECK(replay.time() == 100 * 2.005e6 - 2e6);
+  // Of 4 ms of own time, each rank gets a third.
+  CHECK(gain(replay, {.kind = Change::Kind::equal_work}) == Approx(1.0 / 3).margin(0.01));
+  CHECK(gain(replay, {.kind = Change::Kind::on_time, .rank = 0}) == Approx(0.5).margin(0.01));
+  CHECK(gain(replay, {.kind = Change::Kind::on_time, .rank = 2}) == 0);
+  const auto means = replay.own_means();
+  CHECK(means.at({0, 0}) == Approx(2e6));
+  CHECK(means.at({0, 1}) == Approx(1e6));
+  const auto factors = Replay::equal(means);
+  CHECK(factors.at({0, 0}) == Approx(2.0 / 3));
+  CHECK(gain(replay, {.kind = Change::Kind::scaled, .factors = factors}) ==
+        Approx(gain(replay, {.kind = Change::Kind::equal_work})));
+  CHECK(replay.stretches().size() == 25);
 }
 
 TEST_CASE("replay: in rooted calls only the ranks that need the late one wait", "[replay]") {

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Derives findings from the sums of a profile.
+#include "profiles/analysis/findings.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/algorithms/algorithm.hpp"
+#include "profiles/record/waiting.hpp"
+
+namespace latecomer::profiles::analysis {
+namespace {
+
+/// The share of the time in messages, in files, or in other calls from which it is a finding. Chosen: a program that
+/// exchanges halos spends a few per cent.
+constexpr double kMessages = 0.05;
+/// The largest share in messages over the least from which a rank is named. Chosen: equal ranks differ by less.
+constexpr double kMore = 1.1;
+/// The least lateness, as a share of the run time, that a difference of whole runs may explain. Chosen: the parts of
+/// equal ranks' times differ by a few per cent without cause.
+constexpr double kLongOverRun = 0.05;
+/// The share of a site's waiting from which one rank is named. Derived: with two ranks, chance gives each one half.
+constexpr double kNamed = 0.6;
+/// The largest payload in bytes for which only the number of messages in a row counts. MPICH's own limit: up to it,
+/// native has the fewest.
+constexpr double kSmall = 2048;
+/// The share of the time from which calls that were not logged make the waits a lower bound. Chosen: the text shows
+/// two digits.
+constexpr double kNoticed = 0.02;
+/// The share of the calls whose arrivals must be known for the sum of the waits to stand for all of them. Chosen: the
+/// missing calls then change the sum by less than its digits show.
+constexpr double kKnown = 0.9;
+
+/// Whether the catalogue has an algorithm for the collective that native has not: one that knows the arrivals.
+bool served(std::string_view op) {
+  return std::ranges::any_of(core::catalogue(), [&](const core::Algorithm& algorithm) {
+    return core::kCollectiveNames[static_cast<std::size_t>(algorithm.op)] == op && algorithm.uses_pattern();
+  });
+}
+
+Why not_known(std::string missing) { return {.source = Why::Source::not_known, .missing = std::move(missing)}; }
+
+/// The activity on which the rank spends more time over the whole run, if it explains most of the waits for the rank in
+/// these calls.
+std::optional<LongerPart> longer_over_run(const Profile& profile, const CallFigures& calls, const RankRow& row) {
+  const auto& ranks = profile.analysis.ranks();
+  const auto rank = std::ranges::find(ranks, row.rank, &RankFigures::first);
+  if (rank == ranks.end() || rank->ranks != 1) return {};
+  const auto op = core::find_collective(calls.op);
+  const bool one_waits = op && waiting_in(*op) == WaitRule::root_for_last;
+  // Each waiting rank waits as long as the rank is late.
+  const double late =
+      row.awaited / (one_waits ? 1 : std::max(1.0, calls.comm_size - 1)) / std::max(1.0, profile.job.wall);
+  if (late < kLongOverRun) return {};
+  return longer_part(ranks, *rank, &ProcessTimes::collectives, kNamed * late);
+}
+
+Why why_over_run(const LongerPart& longer) {
+  return {.source = Why::Source::whole_run,
+          .cause = longer.part,
+          .value = longer.mine,
+          .reference = longer.others,
+          .sleeps_for = longer.sleeps_for};
+}
+
+double cores_of(const Profile& profile, long rank) {
+  const auto found = std::ranges::find(profile.processes, rank, &ProcessFigures::rank);
+  return found == profile.processes.end() ? 0 : found->cores;
+}
+
+/// Why the site's calls wait for that rank.
+Why why(const Profile& profile, const CallFigures& calls, const SiteIntervals& intervals, const RankRow& row) {
+  const auto compared = intervals.compare(row);
+  const bool shown = compared && compared->late_ns > 0 && compared->late_ns >= 0.5 * row.offset;
+  if (!shown) {
+    const bool all = compared && row.before.samples >= kKnown * calls.calls;
+    const bool others = std::ranges::count_if(profile.sites, [](const Site& s) { return s.comm_size > 1; }) > 1;
+    if (all && others) return {.source = Why::Source::earlier};
+    if (all)
+      return not_known(
+          "all intervals before these calls were sampled, and they are not longer than those of the others");
+    if (const auto longer = longer_over_run(profile, calls, row)) return why_over_run(*longer);
+    if (std::ranges::all_of(profile.analysis.ranks(), [](const RankFigures& r) { return r.wall <= 0; }))
+      return not_known("the policy key `causes` is off, or the kernel has no /proc/self/schedstat");
+    return not_known(compared ? "the sampled intervals before these calls are not longer, and other intervals were not "
+                                "sampled"
+                              : "too few intervals before these calls were sampled, and a longer run samples more");
+  }
+  const Cause cause = compared->largest();
+  Why out{.source = Why::Source::intervals,
+          .cause = cause,
+          .value = compared->mine[cause],
+          .reference = compared->others[cause],
+          .share = std::min(1.0, compared->excess(cause) / compared->late_ns)};
+  if (cause == no_core) out.own_threads = own_threads_run(row.before, cores_of(profile, row.rank));
+  if (cause == blocked) out.sleeps_for = compared->sleeps_for();
+  if (cause != mpi_wait || out.share < kNamed) return out;
+  const auto chain = intervals.follow(row);
+  out.end = chain.end;
+  for (std::size_t i = 1; i < chain.rows.size(); ++i) out.chain.push_back(chain.rows[i]->rank);
+  if (chain.end == ChainEnd::own && chain.rows.size() > 1) {
+    const auto last = intervals.compare(*chain.rows.back());
+    out.last_cause = last->largest();
+    out.last_value = last->mine[*out.last_cause];
+    out.last_reference = last->others[*out.last_cause];
+  } else if (chain.peer >= 0 && chain.end != ChainEnd::several) {
+    out.chain.push_back(chain.peer);
+  }
+  return out;
+}
+
+/// How the awaited rank follows from stretch to stretch of the record.
+LatePattern pattern_of(const Profile& profile, const Site& site, long rank) {
+  constexpr std::size_t kWindows = 16, kLeast = 8;
+  if (!profile.record) return LatePattern::unknown;
+  std::vector<const RecordedCall*> calls;
+  for (const RecordedCall& call : profile.record->calls)
+    if (call.site == site.index) calls.push_back(&call);
+  const std::size_t windows = std::min(kWindows, calls.size() / Replay::kLeastCalls);
+  if (windows < kLeast) return LatePattern::unknown;
+  struct Window {
+    double waited = 0;
+    std::map<long, double> awaited;
+    long most = -1;  // the rank that causes most of it
+  };
+  std::vector<Window> all(windows);
+  double sum = 0;
+  for (std::size_t c = 0; c < calls.size(); ++c) {
+    Window& window = all[c * windows / calls.size()];
+    for (std::size_t i = 0; i < calls[c]->awaited.size(); ++i) {
+      if (calls[c]->awaited[i] < 0) continue;
+      const auto waits = static_cast<double>(calls[c]->wait_ends[i] - calls[c]->arrivals[i]);
+      window.waited += waits;
+      window.awaited[profile.record->groups[calls[c]->group][static_cast<std::size_t>(calls[c]->awaited[i])]] += waits;
+      sum += waits;
+    }
+  }
+  std::size_t dominated = 0, mine = 0, first = windows, waiting = 0;
+  for (std::size_t w = 0; w < windows; ++w) {
+    Window& window = all[w];
+    if (window.waited < 0.25 * sum / static_cast<double>(windows)) continue;
+    ++waiting;
+    for (const auto& [awaited, waits] : window.awaited)
+      if (waits >= kNamed * window.waited) window.most = awaited;
+    dominated += window.most >= 0;
+    if (window.most == rank) {
+      ++mine;
+      first = std::min(first, w);
+    }
+  }
+  const auto nearly_all = [](std::size_t part, std::size_t whole) { return 5 * part >= 4 * whole; };
+  if (rank >= 0 && nearly_all(mine, windows)) return LatePattern::fixed;
+  if (rank >= 0 && first >= windows / 5 && waiting == mine && nearly_all(mine, windows - first))
+    return LatePattern::since;
+  if (waiting > 0 && nearly_all(dominated, waiting) && !nearly_all(mine, waiting)) return LatePattern::moves;
+  return dominated == 0 || !nearly_all(dominated, waiting) ? LatePattern::random : LatePattern::unknown;
+}
+
+/// Whether the lateness can go away, and need not move to other ranks.
+bool can_go(const Why& why) {
+  return why.source == Why::Source::intervals && why.share >= kNamed &&
+         ((why.cause == no_core && !why.own_threads) || (why.cause == blocked && why.sleeps_for == SleepsFor::unknown));
+}
+
+/// The waits at one of the worst sites. `delays`: the lack of cores is a finding of its own.
+Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, bool delays, const Site& site) {
+  Finding out{.kind = FindingKind::imbalance, .site = &site};
+  // Of a site that serves many callers, one may cause most of the waiting. Then the finding is about that one.
+  const auto tree = callers_of(site);
+  const auto& callers = analysis::served(tree);
+  const CallerNode* caller =
+      serves_many(callers) && callers.front().frame && callers.front().figures.waited >= kNamed * site.waited
+          ? &callers.front()
+          : nullptr;
+  if (caller) out.callers = caller->place();
+  const CallFigures& worst = caller ? caller->figures : site;
+  out.time = Share::of(worst.waited, t.time);
+  out.at_least = t.part_only();
+  const RankRow* row = worst.most_awaited();
+  const double share = row && worst.waited > 0 ? row->awaited / worst.waited : 0;
+  // With few logged calls, chance may name a rank.
+  const double chance =
+      worst.waited > 0 ? 2 * std::sqrt(share * (1 - std::min(share, 1.0))) * site.waited_error / site.waited : 0;
+  const auto index = static_cast<std::int32_t>(site.index);
+  out.pattern = pattern_of(profile, site, row ? row->rank : -1);
+  if (row && share - chance >= kNamed && out.pattern != LatePattern::moves && out.pattern != LatePattern::random) {
+    out.rank = row->rank;
+    out.ranks = row->ranks;
+    out.last_in = row->last;
+    // The calls of one caller may have too few samples where those of the whole site have enough.
+    const Baseline baseline = caller ? Baseline(worst) : site.baseline;
+    const RankRow* of_site = caller ? site.row_of(row->rank) : nullptr;
+    const bool whole = of_site && !SiteIntervals(worst, baseline).compare(*row);
+    const CallFigures& calls = whole ? site : worst;
+    out.why = why(profile, calls, SiteIntervals(calls, whole ? site.baseline : baseline), whole ? *of_site : *row);
+    if (out.ranks == 1 && static_cast<std::size_t>(out.rank) < profile.hosts.size() &&
+        !profile.hosts[static_cast<std::size_t>(out.rank)].empty())
+      out.hosts = {profile.hosts[static_cast<std::size_t>(out.rank)]};
+  }
+  const bool goes = out.ranks == 1 && can_go(out.why);
+  out.basis = goes ? "on_time" : delays ? "equal_computing" : "equal_work";
+  out.gain = goes     ? gains.on_time(static_cast<core::Rank>(out.rank), index)
+             : delays ? gains.equal_computing(index)
+                      : gains.equal_work(index);
+  out.no_gain = gains.why_not();
+  return out;
+}
+
+void find_waits(const Profile& profile, const Gains& gains, const RunTotals& t, bool delays,
+                std::vector<Finding>& out) {
+  std::vector<const Site*> worst;
+  for (const Site& site : profile.sites)
+    if (site.comm_size >= 2 && site.waited > kLittle * t.time) worst.push_back(&site);
+  std::ranges::stable_sort(worst, std::greater(), &Site::waited);
+  if (worst.size() > kWorstSites) worst.resize(kWorstSites);
+  for (const Site* site : worst) out.push_back(of_site(profile, gains, t, delays, *site));
+}
+
+void find_ends(const Profile& profile, const RunTotals& t, std::vector<Finding>& out) {
+  if (const auto& first = profile.job.first_call; first.waited > kLittle * t.time) {
+    Finding one{
+        .kind = FindingKind::wait_at_start_or_end, .basis = "first_call", .time = Share::of(first.waited, t.time)};
+    if (first.awaited >= kNamed * first.waited) {
+      one.rank = first.rank;
+      one.ranks = 1;
+    }
+    out.push_back(one);
+  }
+  const RankFigures* last = nullptr;
+  for (const RankFigures& rank : profile.analysis.ranks())
+    if (!last || rank.times.end / rank.ranks < last->times.end / last->ranks) last = &rank;
+  if (t.own_time > 0 && t.end / t.own_time >= kNoticed)
+    out.push_back({.kind = FindingKind::wait_at_start_or_end,
+                   .rank = last->first,
+                   .ranks = static_cast<long>(last->ranks),
+                   .basis = "end",
+                   .time = Share::of(t.end, t.own_time)});
+  if (t.own_time > 0 && t.init / t.own_time >= kMessages)
+    out.push_back({.kind = FindingKind::wait_at_start_or_end, .basis = "init", .time = Share::of(t.init, t.own_time)});
+}
+
+/// The call site with most of the time of a part.
+const TimedCalls* most_timed(const Profile& profile, std::string_view part) {
+  const auto found = std::ranges::find(profile.timed_sites, part, &TimedCalls::part);
+  return found == profile.timed_sites.end() ? nullptr : &*found;
+}
+
+void find_messages(const Profile& profile, const RunTotals& t, std::vector<Finding>& out) {
+  if (t.messages < kMessages * t.own_time) return;
+  Finding one{.kind = FindingKind::message_wait,
+              .timed = most_timed(profile, "messages"),
+              .time = Share::of(t.messages, t.own_time)};
+  const auto chain = follow_messages(profile.analysis.ranks());
+  if (!chain) return;
+  const auto share = [](const RankFigures& r) { return r.wall > 0 ? r.times.messages / r.wall : 1; };
+  const RankFigures& most = *chain->ranks.front();
+  if (share(most) - 2 * most.messages_error / most.wall >=
+      kMore * share(*std::ranges::min_element(profile.analysis.ranks(), {}, share))) {
+    for (const RankFigures* rank : chain->ranks) one.why.chain.push_back(rank->first);
+    const RankFigures& last = *chain->ranks.back();
+    if (chain->longer) {
+      const auto of_chain = one.why.chain;
+      one.why = why_over_run(*chain->longer);
+      one.why.chain = of_chain;
+      one.rank = last.first;
+      one.ranks = static_cast<long>(last.ranks);
+    }
+    one.why.share = share(most);
+  }
+  out.push_back(one);
+}
+
+void find_parts(const Profile& profile, const RunTotals& t, std::vector<Finding>& out) {
+  for (const auto& [kind, part, time] :
+       {std::tuple(FindingKind::files, "files", t.files), std::tuple(FindingKind::other_mpi, "other", t.other_mpi)})
+    if (time >= kMessages * t.own_time)
+      out.push_back({.kind = kind, .timed = most_timed(profile, part), .time = Share::of(time, t.own_time)});
+}
+
+/// The time that an algorithm can shorten.
+void find_transfers(const Profile& profile, const RunTotals& t, std::vector<Finding>& out) {
+  if (t.large < kLittle * t.time) return;
+  Finding one{.kind = FindingKind::transfer, .basis = "after_last", .time = Share::of(t.large, t.time)};
+  double most = 0;
+  for (const Site& site : profile.sites)
+    if (site.comm_size >= 2 && site.bytes.value_or(0) > kSmall && served(site.op) &&
+        site.after_last_sum * site.comm_size > most) {
+      most = site.after_last_sum * site.comm_size;
+      one.site = &site;
+    }
+  one.gain = GainRange{0, one.time.value(), true};
+  out.push_back(one);
+}
+
+void find_missing(const Profile& profile, const RunTotals& t, std::vector<Finding>& out) {
+  const std::vector<int> absent = absent_ranks(profile);
+  if (!absent.empty())
+    out.push_back({.kind = FindingKind::partial_data,
+                   .rank = absent.front(),
+                   .ranks = static_cast<long>(absent.size()),
+                   .basis = "ranks"});
+  else if (t.unlogged >= kNoticed)
+    out.push_back({.kind = FindingKind::partial_data, .basis = "logs", .time = Share::of(t.unlogged, 1)});
+  else if (t.part_only())
+    out.push_back({.kind = FindingKind::partial_data,
+                   .basis = "arrivals",
+                   .time = Share::of(t.calls - t.seen, std::max(1.0, t.calls))});
+}
+
+/// Sorts by gain, then by time.
+void sort_findings(std::vector<Finding>& all) {
+  const auto first = [](const Finding& one) {
+    switch (one.kind) {
+      case FindingKind::standstill:
+      case FindingKind::different_calls:
+        return 0;
+      case FindingKind::partial_data:
+        return 1;
+      case FindingKind::cores_taken:
+        return one.time.value() >= kLoaded ? 2 : 3;
+      default:
+        return 3;
+    }
+  };
+  const auto weight = [](const Finding& one) {
+    // What equal work does not shorten is below what it does.
+    return std::tuple(one.gain ? one.gain->high : one.no_gain.empty() ? 0 : one.time.value(), one.time.value());
+  };
+  std::ranges::stable_sort(all, [&](const Finding& a, const Finding& b) {
+    return first(a) != first(b) ? first(a) < first(b) : weight(a) > weight(b);
+  });
+}
+
+}  // namespace
+
+bool RunTotals::part_only() const { return seen < kKnown * calls || unlogged >= kNoticed; }
+
+double RunTotals::bound() const { return std::max(0.0, waited - 2 * waited_error); }
+
+bool RunTotals::bound_says_nothing() const {
+  return part_only() && (bound() < 0.0005 * time || bound() < unlogged * time);
+}
+
+RunTotals totals(const Profile& profile) {
+  RunTotals t;
+  t.time = profile.job.rank_time();
+  t.unlogged = profile.job.cost.unlogged.value();
+  for (const RankFigures& rank : profile.analysis.ranks()) {
+    t.outside += rank.times.own();
+    t.collectives += rank.times.collectives;
+    t.messages += rank.times.messages;
+    t.files += rank.times.io;
+    t.other_mpi += rank.times.other_mpi;
+    t.init += rank.times.init;
+    t.end += rank.times.end;
+    t.messages_error = std::hypot(t.messages_error, rank.messages_error);
+    t.own_time += rank.wall;
+  }
+  if (profile.job.covered <= 0) t.own_time = t.time;
+  for (const Site& s : profile.sites) {
+    if (s.comm_size < 2) continue;
+    t.waited += s.waited;
+    t.waited_error = std::hypot(t.waited_error, s.waited_error);
+    t.seen += s.patterns;
+    t.calls += s.unrested();
+    const double after = s.after_last_sum * s.comm_size;
+    t.after_last += after;
+    if (s.bytes.value_or(0) > kSmall && served(s.op)) t.large += after;
+  }
+  // `after_last_sum` ends with the last rank that leaves. All ranks together spent no more than this there.
+  const double room = t.collectives > 0 ? std::max(0.0, t.collectives - t.waited) : t.after_last;
+  t.after_last = std::min(t.after_last, room);
+  t.large = std::min(t.large, room);
+  return t;
+}
+
+std::vector<int> absent_ranks(const Profile& profile) {
+  std::vector<bool> there(static_cast<std::size_t>(std::max(0, profile.job.ranks)));
+  for (const ProcessFigures& p : profile.processes)
+    if (p.rank >= 0 && p.rank < profile.job.ranks) there[static_cast<std::size_t>(p.rank)] = true;
+  std::vector<int> out;
+  for (std::size_t r = 0; r < there.size(); ++r)
+    if (!there[r]) out.push_back(static_cast<int>(r));
+  return out;
+}
+
+Share wait_share(const Profile& profile) {
+  const RunTotals t = totals(profile);
+  return Share::of(t.waited, t.time);
+}
+
+Share shortened_share(const Profile& profile) {
+  const RunTotals t = totals(profile);
+  return Share::of(t.large, t.time);
+}
+
+std::vector<Finding> findings(const Profile& profile, std::vector<Finding> others) {
+  std::vector<Finding> out = std::move(others);
+  const RunTotals t = totals(profile);
+  if (profile.processes.empty() || profile.job.ranks < 2 || t.time <= 0) return out;
+  const Gains gains(profile);
+  bool delays = false;
+  for (Finding& one : out)
+    if (one.kind == FindingKind::cores_taken && (one.gain = gains.no_delay())) {
+      one.basis = "no_delay";
+      delays = one.gain->high >= kNoticed;
+    }
+  find_missing(profile, t, out);
+  if (!t.bound_says_nothing() || t.unlogged < kNoticed) find_waits(profile, gains, t, delays, out);
+  find_ends(profile, t, out);
+  find_messages(profile, t, out);
+  find_parts(profile, t, out);
+  find_transfers(profile, t, out);
+  if (out.empty() && t.calls > 0) out.push_back({.kind = FindingKind::no_problem, .time = Share::of(t.waited, t.time)});
+  if (out.empty()) out.push_back({.kind = FindingKind::too_short});
+  sort_findings(out);
+  return out;
+}
+
+}  // namespace latecomer::profiles::analysis

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Decides whether the record stands for the run, and replays it.
+#include "profiles/analysis/gain.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "profiles/analysis/cores.hpp"
+#include "profiles/record/waiting.hpp"
+
+namespace latecomer::profiles::analysis {
+namespace {
+
+double share_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+/// The fewest stretches from which a range is taken. Chosen: the error of a spread over eight values is a quarter.
+constexpr std::size_t kFewStretches = 8;
+/// The record stands for the run if its waits are the run's within this factor.
+constexpr double kAlike = 2;
+/// The share of the waits at sites of which the record holds calls, from which it stands for the run.
+constexpr double kCovered = 0.9;
+/// The least computing time of a rank, and the least time without a core of the rank with most, for figures of the
+/// load, ns. Chosen: a time slice of the kernel lasts 3 to 4 ms.
+constexpr double kComputed = 30e6, kDelayed = 20e6;
+
+/// By rank, from the whole run. Collectives that the record leaves out count as waits.
+std::vector<IntervalShares> shares_of(const Profile& profile) {
+  std::set<std::size_t> recorded;
+  for (const RecordedCall& call : profile.record->calls) recorded.insert(call.site);
+  double left_out = 0, collectives = 0;
+  for (const Site& site : profile.sites) {
+    collectives += site.spent();
+    if (!recorded.contains(site.index)) left_out += site.spent();
+  }
+  std::vector<IntervalShares> out(static_cast<std::size_t>(profile.job.ranks));
+  for (const RankFigures& rank : profile.analysis.ranks()) {
+    const ProcessTimes& t = rank.times;
+    const double all = t.own() + t.messages + t.io + t.other_mpi + share_of(left_out, collectives) * t.collectives;
+    if (all <= 0) continue;
+    IntervalShares shares{t.own() / all, {}};
+    double left = t.messages / all;
+    for (const IntervalFigures::Peer& peer : rank.peers) {
+      const double share = std::min(left, peer.waited / all);
+      if (share > 0) shares.waits.emplace_back(static_cast<core::Rank>(peer.rank), share);
+      left -= share;
+    }
+    for (long r = rank.first; r < rank.first + static_cast<long>(rank.ranks); ++r)
+      out[static_cast<std::size_t>(r)] = shares;
+  }
+  return out;
+}
+
+double waited_in(const RecordedCall& call) {
+  double out = 0;
+  for (std::size_t i = 0; i < call.arrivals.size(); ++i)
+    out += static_cast<double>(call.wait_ends[i] - call.arrivals[i]);
+  return out;
+}
+
+}  // namespace
+
+std::vector<ReplayCall> replay_calls(const RecordedArrivals& record) {
+  std::vector<ReplayCall> out;
+  out.reserve(record.calls.size());
+  for (const RecordedCall& c : record.calls)
+    out.push_back({c.op, static_cast<std::int32_t>(c.site), c.root, c.blocking, part_of(record, c),
+                   record.groups[c.group], c.arrivals, c.exits});
+  return out;
+}
+
+Gains::Gains(const Profile& profile) : profile_(profile) {
+  if (!profile.record || profile.record->calls.empty()) {
+    why_not_ = "The profile holds no record of arrivals (policy key `record`).";
+    return;
+  }
+  const RecordedArrivals& record = *profile.record;
+  replay_.emplace(replay_calls(record), profile.job.ranks, shares_of(profile));
+  recorded_ = replay_->stretches();
+  const double run = profile.job.rank_time() / std::max(1, profile.job.ranks);
+  scale_ = std::max(1.0, static_cast<double>(record.calls_of_job) / static_cast<double>(record.calls.size())) / run;
+  explain(profile);
+}
+
+void Gains::explain(const Profile& profile) {
+  const RecordedArrivals& record = *profile.record;
+  if (recorded_.size() < kFewStretches) {
+    why_not_ = "The record of arrivals holds too few calls.";
+    return;
+  }
+  if (share_cores(profile)) {
+    why_not_ = "Ranks share cores, so the time of one depends on what the others do.";
+    return;
+  }
+  if (std::ranges::any_of(profile.loads, [](const HostLoadFigures& load) { return load.others_least() >= kLoaded; })) {
+    why_not_ = "Other processes took the cores, and a replay does not know what they do in another run.";
+    return;
+  }
+  struct Waits {
+    double calls = 0, waited = 0;
+  };
+  std::map<std::size_t, Waits> recorded;
+  double rooted = 0, all = 0, expected = 0, covered = 0, waited = 0;
+  for (std::size_t c = 1; c < record.calls.size(); ++c) {  // the first call is that of the program's set-up
+    const RecordedCall& call = record.calls[c];
+    const double waits = waited_in(call);
+    recorded[call.site].calls += 1;
+    recorded[call.site].waited += waits;
+    all += waits;
+    if (core::is_rooted(call.op)) rooted += waits;
+  }
+  at_most_ = rooted > 0.5 * all;
+  for (const Site& site : profile.sites) {
+    if (site.comm_size < 2 || site.patterns < 1) continue;
+    const bool set_up = site.index == record.calls.front().site;
+    const double here = std::max(0.0, site.waited - (set_up ? profile.job.first_call.waited : 0));
+    waited += here;
+    const auto found = recorded.find(site.index);
+    if (found == recorded.end()) continue;
+    covered += here;
+    expected += found->second.calls * here / std::max(1.0, site.patterns - (set_up ? 1 : 0));
+  }
+  const double little = kLittle * profile.job.rank_time();
+  if (waited > little && covered < kCovered * waited)
+    why_not_ =
+        "Most calls in which ranks waited are not in the record of arrivals, which holds calls on MPI_COMM_WORLD only: "
+        "`latecomer run --record` keeps all.";
+  else if (std::max(expected, all) * scale_ > kLittle * profile.job.ranks &&
+           (all > kAlike * expected || expected > kAlike * all))
+    why_not_ = "The waits in the recorded calls are not like those of the run.";
+}
+
+std::optional<GainRange> Gains::of(const Change& change) const {
+  if (!why_not_.empty()) return {};
+  const std::vector<double> changed = replay_->stretches(change);
+  std::vector<double> saved(changed.size());
+  for (std::size_t k = 0; k < saved.size(); ++k) saved[k] = recorded_[k] - changed[k];
+  const auto n = static_cast<double>(saved.size());
+  const double sum = std::accumulate(saved.begin(), saved.end(), 0.0);
+  double squares = 0;
+  for (const double one : saved) squares += (one - sum / n) * (one - sum / n);
+  const double spread = 2 * std::sqrt(squares / (n - 1) * n);  // two standard errors of the sum
+  const auto share = [&](double time) { return std::clamp(time * scale_, 0.0, 1.0); };
+  return GainRange{share(sum - spread), share(sum + spread), at_most_};
+}
+
+std::optional<GainRange> Gains::equal_work(std::int32_t site) const {
+  return of({.kind = Change::Kind::equal_work, .site = site});
+}
+
+std::optional<GainRange> Gains::on_time(core::Rank rank, std::int32_t site) const {
+  return of({.kind = Change::Kind::on_time, .site = site, .rank = rank});
+}
+
+std::map<SiteRank, double> Gains::scaled(double (*share)(const ProcessTimes& times)) const {
+  std::map<SiteRank, double> out;
+  std::vector<double> by_rank(static_cast<std::size_t>(profile_.job.ranks), 1);
+  for (const RankFigures& rank : profile_.analysis.ranks())
+    if (rank.times.own() > 0)
+      for (long r = rank.first; r < rank.first + static_cast<long>(rank.ranks); ++r)
+        by_rank[static_cast<std::size_t>(r)] = share(rank.times) / rank.times.own();
+  for (const auto& [key, mean] : replay_->own_means()) out[key] = by_rank[static_cast<std::size_t>(key.second)];
+  return out;
+}
+
+std::optional<GainRange> Gains::no_delay() const {
+  double delayed = 0;
+  for (const RankFigures& rank : profile_.analysis.ranks()) {
+    if (rank.times.computing < kComputed * rank.ranks) return {};
+    delayed = std::max(delayed, rank.times.runnable / rank.ranks);
+  }
+  if (!why_not_.empty() || delayed < kDelayed) return {};
+  return of({.kind = Change::Kind::scaled,
+             .factors = scaled([](const ProcessTimes& times) { return times.own() - times.runnable; })});
+}
+
+std::optional<GainRange> Gains::equal_computing(std::int32_t site) const {
+  if (!why_not_.empty()) return {};
+  const auto computing = scaled([](const ProcessTimes& times) { return times.computing; });
+  const auto moves = scaled([](const ProcessTimes& times) { return times.computing + times.runnable; });
+  std::map<SiteRank, double> means = replay_->own_means();
+  for (auto& [key, mean] : means) mean *= computing.at(key);
+  Change change{.kind = Change::Kind::scaled, .site = site};
+  for (const auto& [key, factor] : Replay::equal(means)) change.factors[key] = moves.at(key) * (factor - 1) + 1;
+  return of(change);
+}
+
+}  // namespace latecomer::profiles::analysis

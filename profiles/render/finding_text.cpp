@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The templates of findings.
+#include "profiles/render/finding_text.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "core/base/text.hpp"
+#include "profiles/base/json.hpp"
+#include "profiles/base/text.hpp"
+#include "profiles/render/hang.hpp"
+#include "profiles/render/set_up.hpp"
+#include "profiles/render/text_table.hpp"
+
+namespace latecomer::profiles {
+namespace {
+
+using analysis::ChainEnd;
+using analysis::Finding;
+using analysis::FindingKind;
+using analysis::LatePattern;
+using analysis::LiveRank;
+using analysis::LiveState;
+using analysis::RankRow;
+using analysis::RunTotals;
+using analysis::SleepsFor;
+using analysis::Why;
+
+/// What a rank does, in the order of Cause.
+constexpr const char* kDoes[analysis::kCauses] = {"computes",
+                                                  "waits for messages",
+                                                  "is ready to run but has no core",
+                                                  "is asleep or stopped",
+                                                  "handles page faults",
+                                                  "is in system calls",
+                                                  "is in MPI's file calls",
+                                                  "is in other MPI calls, such as those that make communicators"};
+/// The same of the parts between MPI_Init and MPI_Finalize, in the order of kTimeColumns.
+constexpr const char* kSpends[analysis::kPartsBetween] = {
+    kDoes[analysis::computing], "is in the kernel",  kDoes[analysis::no_core],   kDoes[analysis::blocked],
+    kDoes[analysis::mpi_wait],  kDoes[analysis::io], kDoes[analysis::other_mpi], "is in collectives"};
+
+std::string capital(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+std::string rank_text(long rank) { return "rank " + std::to_string(rank); }
+
+/// "2.3 to 2.4", without what both have at the end.
+std::string span(const std::string& low, const std::string& high) {
+  if (low == high) return high;
+  const auto at_low = low.find_last_of(' '), at_high = high.find_last_of(' ');
+  if (at_low != std::string::npos && at_high != std::string::npos && low.substr(at_low) == high.substr(at_high))
+    return low.substr(0, at_low) + " to " + high;
+  if (low.ends_with('%') && high.ends_with('%')) return low.substr(0, low.size() - 1) + " to " + high;
+  return low + " to " + high;
+}
+
+/// Seconds with one digit, or a shorter time.
+std::string time_text(double ns) {
+  if (ns < 1e9) return human_time(std::round(ns / 1e6) * 1e6);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", ns / 1e9);
+  return text;
+}
+
+std::string gain_text(const Profile& profile, const Finding& one) {
+  const double run = profile.job.rank_time() / std::max(1, profile.job.ranks);
+  const auto share = [](double value) { return percent(Share::of(value, 1)); };
+  if (one.gain && one.gain->high < analysis::kLittle)
+    return "could save less than " + share(analysis::kLittle) + " of the run";
+  if (one.gain && (one.gain->at_most || one.gain->low < 0.001))
+    return "could save at most " + time_text(one.gain->high * run) + " (" + share(one.gain->high) + ")";
+  if (one.gain)
+    return "could save " + span(time_text(one.gain->low * run), time_text(one.gain->high * run)) + " (" +
+           span(share(one.gain->low), share(one.gain->high)) + ")";
+  if (!one.time.known() || one.time.value() <= 0) return "";
+  return (one.at_least ? "at least " : "") + percent(one.time) + " of the ranks' time";
+}
+
+std::string mpi_name(const std::string& op) { return "MPI_" + capital(op); }
+
+std::string where_text(const Finding& one) {
+  const Site& site = *one.site;
+  std::string out = mpi_name(site.op);
+  if (site.bytes.value_or(0) > 0) out += " of " + human_bytes(std::round(*site.bytes));
+  out += ", " + site.place();
+  if (!one.callers.empty()) out += ", called from " + one.callers;
+  const std::string calls = core::grouped(static_cast<std::int64_t>(site.calls));
+  if (one.ranks > 0 && one.kind == FindingKind::imbalance)
+    out += ", last in " + core::grouped(static_cast<std::int64_t>(one.last_in)) + " of " + calls + " calls";
+  else out += ", " + calls + (site.calls == 1 ? " call" : " calls");
+  if (one.kind == FindingKind::imbalance && one.gain)
+    out +=
+        "; ranks wait there for " + std::string(one.at_least ? "at least " : "") + percent(one.time) + " of their time";
+  return out;
+}
+
+std::string compared(const char* does, double value, double reference, bool shares) {
+  const auto text = [&](double v) { return shares ? percent(Share::of(v, 1)) : human_time(v); };
+  return std::string(does) + " for " + text(value) + (shares ? " of the run" : " before each call") +
+         ", the other ranks for " + text(reference);
+}
+
+std::string threads_text(SleepsFor sleeps_for) {
+  return sleeps_for == SleepsFor::own_calls ? "waits for its own threads, which are in MPI calls"
+                                            : "waits for its own threads";
+}
+
+/// "it waits for rank 2, which waits for rank 3"
+std::string chain_text(const std::vector<long>& chain, std::size_t from) {
+  std::string out;
+  for (std::size_t i = from; i < chain.size(); ++i)
+    out += (i == from ? "" : ", which waits for ") + rank_text(chain[i]);
+  return out;
+}
+
+std::string why_text(const Why& why) {
+  switch (why.source) {
+    case Why::Source::none:
+      return "";
+    case Why::Source::earlier:
+      return "it was late already at an earlier collective";
+    case Why::Source::not_known:
+      return "not known: " + why.missing;
+    case Why::Source::whole_run:
+      if (why.sleeps_for != SleepsFor::unknown) return "it " + threads_text(why.sleeps_for) + " over the whole run";
+      return "it " + compared(kSpends[why.cause], why.value, why.reference, true);
+    case Why::Source::intervals:
+      break;
+  }
+  const std::string share = " (" + percent(Share::of(why.share, 1)) + " of its lateness)";
+  if (!why.chain.empty() || (why.end && *why.end == ChainEnd::several)) {
+    std::string out = "it waits for messages";
+    if (!why.chain.empty()) out += " of " + chain_text(why.chain, 0);
+    out += share;
+    const std::string last = why.chain.empty() ? "" : rank_text(why.chain.back());
+    switch (*why.end) {
+      case ChainEnd::own:
+        return out + (why.last_cause ? "; " + last + " " +
+                                           compared(kDoes[*why.last_cause], why.last_value, why.last_reference, false)
+                                     : "");
+      case ChainEnd::several:
+        return out + (last.empty() ? " of several ranks, or for one-sided calls"
+                                   : "; " + last + " waits for several ranks, or for one-sided calls");
+      case ChainEnd::transfer:
+        return out + "; " + last + " is not late, so the transfer itself takes the time";
+      case ChainEnd::unsampled:
+        return out + "; too few intervals of " + last + " were sampled to say why";
+      case ChainEnd::cycle:
+        return out + "; the ranks wait for each other in a circle";
+    }
+  }
+  std::string out = why.sleeps_for != SleepsFor::unknown ? threads_text(why.sleeps_for)
+                    : why.own_threads
+                        ? compared("waits for a core that its own threads use", why.value, why.reference, false)
+                        : compared(kDoes[why.cause], why.value, why.reference, false);
+  if (why.share < 0.6) return "no single cause; the largest is that it " + out + share;
+  return "it " + out + share;
+}
+
+constexpr const char* pattern_text(LatePattern pattern) {
+  switch (pattern) {
+    case LatePattern::since:
+      return "from some call on, and not before";
+    case LatePattern::moves:
+      return "in each part of the run another rank is late";
+    case LatePattern::random:
+      return "the late rank varies from call to call";
+    case LatePattern::fixed:
+    case LatePattern::unknown:
+      break;
+  }
+  return "";
+}
+
+/// The time of the calls that are no collectives, and the site with most of it.
+std::string timed_text(const Finding& one, double part) {
+  if (!one.timed) return "";
+  const Share share = Share::of(one.timed->time, part);
+  if (share.known() && share.value() < 0.5) return "";
+  return one.timed->call + ", " + analysis::place_of(one.timed->frames) +
+         (share.known() ? ", " + percent(share) + " of that time" : "");
+}
+
+void write_imbalance(const Finding& one, FindingText& out) {
+  out.title = one.ranks > 0 ? capital(RankRow::ranks_named(one.rank, one.ranks)) + " is late"
+                            : "Ranks wait, for no rank in particular";
+  out.where.push_back(where_text(one));
+  std::string why = why_text(one.why);
+  if (const std::string pattern = pattern_text(one.pattern); !pattern.empty())
+    why += (why.empty() ? "" : "; ") + pattern;
+  if (!why.empty()) out.why.push_back(why);
+  out.next = "latecomer report --site " + one.site->id + " FILE";
+}
+
+void write_message_wait(const Finding& one, const RunTotals& t, FindingText& out) {
+  out.title = one.ranks > 0 ? "Ranks wait for messages of " + RankRow::ranks_named(one.rank, one.ranks)
+                            : "Ranks wait for messages";
+  if (const std::string place = timed_text(one, t.messages); !place.empty()) out.where.push_back(place);
+  const auto& chain = one.why.chain;
+  if (!chain.empty()) {
+    std::string text =
+        rank_text(chain.front()) + " waits most, for " + percent(Share::of(one.why.share, 1)) + " of its time";
+    if (chain.size() > 1) text += ", mostly in messages with " + chain_text(chain, 1);
+    if (one.why.source == Why::Source::whole_run)
+      text += ", which " + compared(kSpends[one.why.cause], one.why.value, one.why.reference, true);
+    out.why.push_back(text);
+  }
+  out.next = "latecomer report --all FILE";
+}
+
+void write_ends(const Finding& one, FindingText& out) {
+  const std::string who = one.ranks > 0 ? RankRow::ranks_named(one.rank, one.ranks) : "";
+  if (one.basis == "end") {
+    out.title = "Ranks wait in MPI_Finalize until " + who + " has come";
+  } else if (one.basis == "init") {
+    out.title = "Ranks spend their time in MPI_Init";
+  } else {
+    out.title = "Ranks wait at their first collective" + (who.empty() ? "" : " for " + who);
+    out.why.push_back("the program sets itself up before it");
+  }
+}
+
+void write_missing(const Profile& profile, const Finding& one, FindingText& out) {
+  if (one.basis == "ranks") {
+    const std::vector<int> absent = analysis::absent_ranks(profile);
+    out.title = "The profile lacks " + ranks_named(absent);
+    out.why.push_back(
+        std::string("arrivals count only where all ranks of a call are observed. ") +
+        (absent.size() == 1 ? "That rank" : "Those ranks") +
+        " ran without the preload, which `latecomer run` gives to all ranks, or left snapshots in a folder that "
+        "`latecomer recover` did not read, or none");
+  } else if (one.basis == "logs") {
+    out.title = "Of some stretches of calls, none was logged";
+    out.why.push_back(
+        "no logged call stands for them: a longer run logs more, and the policy `{\"version\": 1, \"budget\": null}` "
+        "logs every call");
+  } else {
+    out.title = "Arrivals are known for a part of the calls only";
+    out.why.push_back("of the others, " + percent(one.time) + ", not all ranks have records");
+  }
+}
+
+FindingText text_of(const Profile& profile, const RunTotals& t, const Finding& one) {
+  FindingText out;
+  out.saves = gain_text(profile, one);
+  switch (one.kind) {
+    case FindingKind::standstill:
+    case FindingKind::different_calls: {
+      // The first sentence of a job that has ended says whether all of it stood still.
+      const std::string& text = one.text.front();
+      const auto end = profile.last_state.ended ? text.find(". ") : std::string::npos;
+      out.title = end == std::string::npos ? "Ranks stand still" : text.substr(0, end);
+      out.why.push_back(end == std::string::npos ? text : text.substr(end + 2));
+      out.next = "latecomer report --all FILE";
+      return out;
+    }
+    case FindingKind::partial_data:
+      write_missing(profile, one, out);
+      if (one.basis != "logs") out.saves.clear();
+      break;
+    case FindingKind::cores_taken:
+      out.title = "Something else uses the cores of host " + one.hosts.front();
+      out.saves = percent(one.time) + " of them" + (one.gain ? ", " + out.saves : "");
+      break;
+    case FindingKind::binding:
+      out.title = "Ranks share cores on host " + one.hosts.front();
+      out.saves = one.time.value() > 0 ? percent(one.time) + " of their time without a core" : "";
+      break;
+    case FindingKind::slow_core:
+      out.title = "Host " + one.hosts.front() + " is slower, or has more work";
+      break;
+    case FindingKind::imbalance:
+      write_imbalance(one, out);
+      break;
+    case FindingKind::wait_at_start_or_end:
+      write_ends(one, out);
+      break;
+    case FindingKind::message_wait:
+    case FindingKind::message_cycle:
+      write_message_wait(one, t, out);
+      break;
+    case FindingKind::files:
+      out.title = "Ranks spend their time in MPI's file calls";
+      if (const std::string place = timed_text(one, t.files); !place.empty()) out.where.push_back(place);
+      break;
+    case FindingKind::other_mpi:
+      out.title = "Ranks spend their time in other MPI calls, such as those that make communicators";
+      if (const std::string place = timed_text(one, t.other_mpi); !place.empty()) out.where.push_back(place);
+      break;
+    case FindingKind::transfer:
+      out.title = mpi_name(one.site->op) + " could be faster";
+      out.where.push_back(where_text(one));
+      out.next = "latecomer advise FILE";
+      break;
+    case FindingKind::too_short:
+      out.title = "The calls are too few or too short to look for causes";
+      break;
+    case FindingKind::no_problem:
+      out.title =
+          analysis::cut_short(profile) ? "Until then, no wait took 1% of the time" : "No wait takes 1% of the time";
+      out.saves.clear();
+      break;
+  }
+  for (const std::string& sentence : one.text) out.why.push_back(sentence);
+  return out;
+}
+
+/// "late_process: 4 ranks, 1 host, 4.3 s. Computing or asleep 39%, waiting for ranks 56%, moving data 5%."
+std::string headline(const Profile& profile, const RunTotals& t) {
+  const analysis::ProfileJob& job = profile.job;
+  if (t.own_time <= 0 || profile.processes.empty()) return "";
+  std::string out = core::base_name(job.program) + ": " + std::to_string(job.ranks) + " ranks, " +
+                    std::to_string(job.hosts) + (job.hosts == 1 ? " host, " : " hosts, ");
+  out += analysis::cut_short(profile) ? "until the last snapshots, after " + reach_text(job) : time_text(job.wall);
+  std::string parts;
+  const auto add = [&](const std::string& name, double time, bool at_least = false, double error = 0) {
+    const Share share = Share::of(time, t.own_time);
+    if (!share.known() || share.value() < 0.005) return;
+    const std::string plus_minus = percent(error, t.own_time);
+    parts += (parts.empty() ? "" : ", ") + name + (at_least ? " at least " : " ") + percent(share) +
+             (error > 0 && plus_minus != "0.0%" && !at_least ? " (+- " + plus_minus + ")" : "");
+  };
+  add("computing or asleep", t.outside);
+  if (t.bound_says_nothing()) {
+    add("in collectives (how much of it is waiting is not known)", t.collectives);
+  } else {
+    const bool bound = t.part_only() || analysis::cut_short(profile);
+    add("waiting for ranks in collectives", bound ? t.bound() : t.waited, bound, t.waited_error);
+    add("otherwise in collectives", std::max(0.0, t.collectives - t.waited));
+  }
+  add("in messages", t.messages, false, t.messages_error);
+  add("in files", t.files);
+  add("in other MPI calls", t.other_mpi);
+  add("starting", t.init);
+  add("waiting at the end", t.end);
+  return out + "." + (parts.empty() ? "" : " " + capital(parts) + ".");
+}
+
+/// What the profile does not know, and how to know it.
+std::string not_known(const Profile& profile, const std::vector<Finding>& findings) {
+  std::string out;
+  const auto gains = std::ranges::find_if(findings, [](const Finding& one) {
+    return one.kind == FindingKind::imbalance && !one.gain && !one.no_gain.empty();
+  });
+  if (gains != findings.end()) out = "how much less waiting would save. " + gains->no_gain;
+  const LiveState& last = profile.last_state;
+  if (!last.ranks.empty() && last.ended &&
+      std::ranges::all_of(last.ranks, [](const analysis::LiveRank& r) { return r.watched < 0; }))
+    out += (out.empty() ? "" : " And ") +
+           std::string(
+               "whether the job stood still when it ended: `latecomer run` and `latecomer relay` write that "
+               "down, unless they are killed, too.");
+  if (out.empty() && analysis::cut_short(profile) && last.ranks.empty())
+    out =
+        "what the job did later: `latecomer who` shows where a running job waits, and `latecomer run` keeps it of one "
+        "that is killed.";
+  return out;
+}
+
+/// Lines of at most `width` characters after a margin, which holds `label`.
+std::string block(const std::string& label, const std::string& text, std::size_t margin, std::size_t width) {
+  std::istringstream lines(paragraph(text, width - margin));
+  std::string out, begin = label + std::string(margin - std::min(margin, label.size()), ' ');
+  for (std::string line; std::getline(lines, line); begin = std::string(margin, ' ')) out += begin + line + "\n";
+  return out;
+}
+
+}  // namespace
+
+std::string reach_text(const analysis::ProfileJob& job) {
+  const std::string last = human_time(job.last_end > 0 ? job.last_end : job.wall), first = human_time(job.first_end);
+  return job.last_end > 0 && first != last ? first + " to " + last : last;
+}
+
+Judgement judge(const Profile& profile) {
+  Judgement out;
+  std::vector<Finding> others = set_up(profile);
+  std::erase_if(others, [](const Finding& one) { return one.basis == "unbound"; });
+  if (const auto still = standstill(profile.last_state); !still.empty()) {
+    const bool differ = still.front().find("makes different calls") != std::string::npos;
+    others.push_back(
+        {.kind = differ ? FindingKind::different_calls : FindingKind::standstill, .text = {still.front()}});
+  }
+  out.findings = analysis::findings(profile, std::move(others));
+  const RunTotals t = analysis::totals(profile);
+  if (profile.job.ranks >= 2) out.headline = headline(profile, t);
+  const auto load = std::ranges::find(out.findings, FindingKind::cores_taken, &Finding::kind);
+  if (load != out.findings.end() && load->time.value() >= analysis::kLoaded)
+    out.headline += " Something else used the cores, and the rest describes that load, too.";
+  for (const Finding& one : out.findings) out.texts.push_back(text_of(profile, t, one));
+  out.not_known = not_known(profile, out.findings);
+  return out;
+}
+
+std::string judgement_text(const Judgement& judgement, std::size_t most, std::size_t width, const std::string& file) {
+  std::string out = judgement.headline.empty() ? "" : paragraph(judgement.headline, width);
+  constexpr std::size_t kMargin = 10;
+  for (std::size_t i = 0; i < std::min(most, judgement.texts.size()); ++i) {
+    const FindingText& one = judgement.texts[i];
+    out +=
+        "\n" + block(std::to_string(i + 1) + "  ", one.title + (one.saves.empty() ? "" : ": " + one.saves), 3, width);
+    for (const std::string& text : one.where) out += block("   where", text, kMargin, width);
+    for (const std::string& text : one.why) out += block("   why", text, kMargin, width);
+    if (const auto at = one.next.find("FILE"); at != std::string::npos && !file.empty())
+      out += "   next   " + one.next.substr(0, at) + file + "\n";  // a command is of no use in pieces
+  }
+  if (judgement.texts.size() > most)
+    out += "\n" + std::to_string(judgement.texts.size() - most) + " more: latecomer report --all " +
+           (file.empty() ? "FILE" : file) + "\n";
+  if (!judgement.not_known.empty()) out += "\n" + paragraph("Not known: " + judgement.not_known, width);
+  return out;
+}
+
+std::vector<std::string> verdict(const Judgement& judgement, std::size_t most) {
+  std::vector<std::string> out;
+  if (!judgement.headline.empty()) out.push_back(judgement.headline);
+  for (std::size_t i = 0; i < std::min(most, judgement.texts.size()); ++i) {
+    const FindingText& one = judgement.texts[i];
+    std::string text = one.title + (one.saves.empty() ? "" : ": " + one.saves) + ".";
+    for (const auto* lines : {&one.where, &one.why})
+      for (const std::string& line : *lines) {
+        text += " " + capital(line);
+        if (!text.ends_with('.')) text += ".";
+      }
+    out.push_back(text);
+  }
+  if (!judgement.not_known.empty()) out.push_back("Not known: " + judgement.not_known);
+  return out;
+}
+
+Json findings_json(const Judgement& judgement) {
+  Json out = Json::array();
+  for (std::size_t i = 0; i < judgement.findings.size(); ++i) {
+    const Finding& one = judgement.findings[i];
+    Json where = nullptr, why = nullptr, gain = nullptr;
+    if (one.site)
+      where = {{"site", one.site->id},
+               {"op", one.site->op},
+               {"place", one.site->place()},
+               {"callers", one.callers},
+               {"bytes", one.site->bytes ? Json(*one.site->bytes) : Json(nullptr)}};
+    else if (one.timed)
+      where = {{"site", one.timed->id},
+               {"op", one.timed->call},
+               {"place", analysis::place_of(one.timed->frames)},
+               {"callers", ""},
+               {"bytes", nullptr}};
+    Json ranks = Json::array();
+    for (long r = one.rank; r < one.rank + one.ranks; ++r) ranks.push_back(r);
+    const Why& w = one.why;
+    if (w.source == Why::Source::intervals || w.source == Why::Source::whole_run) {
+      const bool whole = w.source == Why::Source::whole_run;
+      why = {{"cause",
+              whole ? std::string(analysis::kCauseNames[0].key) : std::string(analysis::kCauseNames[w.cause].key)},
+             {"value", w.value},
+             {"reference", w.reference},
+             {"unit", whole ? "share of the run" : "ns per call"},
+             {"share", w.share},
+             {"chain", w.chain}};
+      if (whole)
+        why["cause"] =
+            std::string(analysis::kTimeColumns[w.cause].key.substr(0, analysis::kTimeColumns[w.cause].key.size() - 3));
+    } else if (w.source == Why::Source::earlier) {
+      why = {{"cause", "earlier"}};
+    }
+    if (one.gain)
+      gain = {{"low", one.gain->low},
+              {"high", one.gain->high},
+              {"basis", std::string(one.basis)},
+              {"bound", one.gain->at_most ? "upper" : "range"}};
+    const char* confidence = one.gain ? "modelled" : w.source == Why::Source::intervals ? "sampled" : "measured";
+    Json missing = Json::array();
+    if (!w.missing.empty()) missing.push_back(w.missing);
+    if (!one.gain && !one.no_gain.empty()) missing.push_back(one.no_gain);
+    Json text = Json::array();
+    for (const auto* lines : {&judgement.texts[i].where, &judgement.texts[i].why})
+      for (const std::string& line : *lines) text.push_back(line);
+    out.push_back(Json{{"id", std::string(one.id())},
+                       {"title", judgement.texts[i].title},
+                       {"where", where},
+                       {"who",
+                        {{"ranks", ranks},
+                         {"hosts", one.hosts},
+                         {"pattern", std::string(analysis::kLatePatterns[static_cast<std::size_t>(one.pattern)])}}},
+                       {"why", why},
+                       {"gain", gain},
+                       {"time", one.time.known() ? Json(one.time.value()) : Json(nullptr)},
+                       {"confidence", confidence},
+                       {"missing", missing},
+                       {"text", text}});
+  }
+  return out;
+}
+
+std::vector<std::string> standstill(const analysis::LiveState& state) {
+  if (state.ranks.empty()) return {};
+  const Hang hang(state);
+  const std::vector<std::string> findings = hang.findings();
+  if (findings.empty()) return {};
+  const int all = state.ranks.front().ranks;
+  std::vector<bool> seen(static_cast<std::size_t>(std::max(0, all)));
+  int still = 0;
+  for (const LiveRank& r : state.ranks) {
+    still += r.watched >= analysis::kStandsStill_ns;
+    if (r.rank < all) seen[static_cast<std::size_t>(r.rank)] = true;
+  }
+  std::vector<int> unseen;
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    if (!seen[i]) unseen.push_back(static_cast<int>(i));
+  std::string out;
+  if (state.ended)
+    out = (still == all ? "The job" : std::to_string(still) + " of " + std::to_string(all) + " ranks") +
+          std::string(" stood still when last seen. ");
+  constexpr std::size_t kMost = 3;  // `who` and `report --all` list the ranks
+  for (std::size_t i = 0; i < std::min(kMost, findings.size()); ++i) out += (i ? " " : "") + findings[i];
+  if (findings.size() > kMost) out += " And " + std::to_string(findings.size() - kMost) + " more like these.";
+  if (!unseen.empty())
+    out += " Where " + ranks_named(unseen) +
+           (state.ended          ? unseen.size() == 1 ? " was" : " were"
+            : unseen.size() == 1 ? " is"
+                                 : " are") +
+           " is not known: that takes `latecomer relay` on every host.";
+  return {out};
+}
+
+}  // namespace latecomer::profiles

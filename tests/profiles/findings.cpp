@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Findings of profiles that are made here: who is accused, what a change could save, and where nothing is said.
+#include "profiles/analysis/findings.hpp"
+
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "core/base/text.hpp"
+#include "profiles/record/waiting.hpp"
+
+using namespace latecomer;
+using namespace latecomer::profiles;
+using namespace latecomer::profiles::analysis;
+
+namespace {
+
+/// A job on one host with a core for each rank, whose only site is an allreduce. work(step, rank): own time before a
+/// call, ns. The profile holds the arrivals of all calls, and the figures that follow from them.
+template <typename Work>
+Profile job_of(int ranks, int steps, Work work, core::Collective op = core::Collective::allreduce, double bytes = 8) {
+  constexpr core::Nanoseconds kCall = 5'000;
+  Profile out;
+  out.job.program = "made";
+  out.job.ranks = ranks;
+  out.job.hosts = 1;
+  RecordedArrivals record;
+  record.groups.emplace_back(static_cast<std::size_t>(ranks));
+  std::iota(record.groups[0].begin(), record.groups[0].end(), 0);
+  Site site;
+  site.op = core::kCollectiveNames[static_cast<std::size_t>(op)];
+  site.id = "5170";
+  site.comm_size = ranks;
+  site.bytes = bytes;
+  site.frames.push_back({});
+  site.ranks.resize(static_cast<std::size_t>(ranks));
+  for (long r = 0; r < ranks; ++r) site.ranks[static_cast<std::size_t>(r)].rank = r;
+  std::vector<ProcessFigures> processes(static_cast<std::size_t>(ranks));
+  core::Nanoseconds now = 0;
+  for (int i = 0; i < steps; ++i) {
+    RecordedCall call;
+    call.op = op;
+    for (int r = 0; r < ranks; ++r) {
+      const auto own = static_cast<core::Nanoseconds>(work(i, r));
+      processes[static_cast<std::size_t>(r)].times.computing += static_cast<double>(own);
+      call.arrivals.push_back(now + own);
+    }
+    now = *std::ranges::max_element(call.arrivals) + kCall;
+    call.exits.assign(static_cast<std::size_t>(ranks), now);
+    call.awaited.assign(static_cast<std::size_t>(ranks), -1);
+    call.wait_ends = call.arrivals;
+    for_each_wait(
+        op, -1, static_cast<std::size_t>(ranks), [&](std::size_t r) { return call.arrivals[r]; },
+        [&](std::size_t r) { return call.exits[r]; },
+        [&](std::size_t waits, std::size_t awaited, core::Nanoseconds spent) {
+          call.awaited[waits] = static_cast<std::int32_t>(awaited);
+          call.wait_ends[waits] += spent;
+          site.ranks[waits].waited += static_cast<double>(spent);
+          site.ranks[awaited].awaited += static_cast<double>(spent);
+          site.waited += static_cast<double>(spent);
+        });
+    ++site.ranks[static_cast<std::size_t>(std::ranges::max_element(call.arrivals) - call.arrivals.begin())].last;
+    record.calls.push_back(std::move(call));
+  }
+  site.calls = site.patterns = site.logged = record.calls_of_job = static_cast<unsigned>(steps);
+  site.after_last_sum = static_cast<double>(kCall) * steps;
+  site.elapsed.mean = 1;
+  out.job.wall = static_cast<double>(now);
+  for (int r = 0; r < ranks; ++r) {
+    ProcessFigures& one = processes[static_cast<std::size_t>(r)];
+    one.rank = r;
+    one.host = "h";
+    one.wall = out.job.wall;
+    one.times.collectives = out.job.wall - one.times.computing;
+    one.cores = one.host_cores = ranks;
+    one.core_list = "0-" + std::to_string(ranks - 1);
+  }
+  out.analysis.add(site, site.baseline);
+  out.analysis.finish(processes, ranks);
+  out.processes = std::move(processes);
+  out.hosts.assign(static_cast<std::size_t>(ranks), "h");
+  out.sites.push_back(std::move(site));
+  out.record = std::move(record);
+  return out;
+}
+
+double late_rank(int, int rank) { return rank == 1 ? 1.3e6 : 1e6; }
+
+}  // namespace
+
+TEST_CASE("findings: a late rank is named, and its gain is what moving its work saves", "[findings]") {
+  const Profile profile = job_of(8, 400, late_rank);
+  const auto all = findings(profile);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].id() == "imbalance");
+  CHECK(all[0].rank == 1);
+  CHECK(all[0].pattern == LatePattern::fixed);
+  CHECK(all[0].hosts == std::vector<std::string>{"h"});
+  REQUIRE(all[0].gain);
+  CHECK(all[0].gain->low == Approx(0.2).margin(0.01));
+  CHECK(all[0].gain->high == Approx(0.2).margin(0.01));
+  CHECK_FALSE(all[0].gain->at_most);
+  CHECK(Gains(profile).on_time(1)->high == Approx(0.23).margin(0.01));
+}
+
+TEST_CASE("findings: what varies from call to call accuses nobody, and saves nothing", "[findings]") {
+  core::SplitMix64 random(7);
+  const Profile noisy = job_of(8, 400, [&](int, int) { return 1e6 * (0.8 + 0.4 * random.uniform()); });
+  const Profile turns = job_of(8, 400, [](int i, int r) { return i % 8 == r ? 2e6 : 1e6; });
+  const Profile moves = job_of(8, 400, [](int i, int r) { return i / 50 == r ? 2e6 : 1e6; });
+  for (const Profile* profile : {&noisy, &turns, &moves}) {
+    const auto all = findings(*profile);
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].id() == "imbalance");
+    CHECK(all[0].ranks == 0);
+    CHECK(all[0].time.value() > 0.1);
+    REQUIRE(all[0].gain);
+    CHECK(all[0].gain->low < 0.01);
+    CHECK(all[0].gain->high < 0.02);
+  }
+  CHECK(findings(turns)[0].pattern == LatePattern::random);
+  CHECK(findings(moves)[0].pattern == LatePattern::moves);
+  const Profile since = job_of(8, 400, [](int i, int r) { return i >= 200 && r == 3 ? 2e6 : 1e6; });
+  CHECK(findings(since)[0].pattern == LatePattern::since);
+  CHECK(findings(since)[0].rank == 3);
+}
+
+TEST_CASE("findings: no gain is said where a replay cannot know it", "[findings]") {
+  Profile none = job_of(4, 400, late_rank);
+  none.record.reset();
+  CHECK(findings(none)[0].no_gain.find("no record") != std::string::npos);
+  const Profile few = job_of(4, 20, late_rank);
+  CHECK(findings(few)[0].no_gain.find("too few calls") != std::string::npos);
+  Profile crowded = job_of(4, 400, late_rank);
+  for (ProcessFigures& one : crowded.processes) {
+    one.core_list = "0-1";
+    one.cores = one.host_cores = 2;
+  }
+  CHECK(findings(crowded)[0].no_gain.find("share cores") != std::string::npos);
+  Profile loaded = job_of(4, 400, late_rank);
+  loaded.loads.push_back(
+      {.host = "h", .ranks = 4, .cores = 4, .usable = 4, .span = 1e9, .others = 1e9, .pressure = {}, .throttled = {}});
+  CHECK(findings(loaded)[0].no_gain.find("Other processes") != std::string::npos);
+  // The profile's waits are ten times those of the recorded calls.
+  Profile other = job_of(4, 400, late_rank);
+  other.sites[0].waited *= 10;
+  CHECK(findings(other)[0].no_gain.find("not like those") != std::string::npos);
+  // Another site has nearly all waits, and the record holds none of its calls.
+  Profile elsewhere = job_of(4, 400, late_rank);
+  elsewhere.sites.push_back(elsewhere.sites[0]);
+  elsewhere.sites[1].index = 1;
+  elsewhere.sites[1].id = "5171";
+  elsewhere.sites[0].waited /= 20;
+  CHECK(findings(elsewhere)[0].no_gain.find("MPI_COMM_WORLD only") != std::string::npos);
+  for (const Profile* profile :
+       std::initializer_list<const Profile*>{&none, &few, &crowded, &loaded, &other, &elsewhere})
+    for (const Finding& one : findings(*profile)) CHECK_FALSE(one.gain);
+}
+
+TEST_CASE("findings: an algorithm is offered only for collectives that the catalogue serves", "[findings]") {
+  const auto equal = [](int, int) { return 1e5; };
+  const auto offers = [](const Profile& profile) {
+    const auto all = findings(profile);
+    return std::ranges::any_of(all, [](const Finding& one) { return one.kind == FindingKind::transfer; });
+  };
+  CHECK(offers(job_of(4, 400, equal, core::Collective::allreduce, 1e6)));
+  CHECK_FALSE(offers(job_of(4, 400, equal, core::Collective::alltoall, 1e6)));
+  CHECK_FALSE(offers(job_of(4, 400, equal, core::Collective::allreduce, 8)));
+  CHECK(findings(job_of(4, 400, equal))[0].id() == "no_problem");
+}
+
+TEST_CASE("findings: the load and the work are two replays", "[findings]") {
+  // Of ranks that compute 1 ms, rank 1 has no core for 0.2 ms, and rank 2 computes 1.6 ms.
+  Profile profile = job_of(4, 400, [](int, int r) { return r == 1 ? 1.2e6 : r == 2 ? 1.6e6 : 1e6; });
+  profile.processes[1].times.computing -= 400 * 0.2e6;
+  profile.processes[1].times.runnable += 400 * 0.2e6;
+  profile.analysis.finish(profile.processes, 4);
+  const Gains gains(profile);
+  CHECK(gains.no_delay()->high < 0.01);  // rank 2 is as late as before
+  // Each computes 1.15 ms, and rank 1 then needs 1.38 ms.
+  CHECK(gains.equal_computing()->low == Approx((1.6 - 1.38) / 1.605).margin(0.005));
+  CHECK(gains.equal_work()->low == Approx((1.6 - 1.2) / 1.605).margin(0.005));
+  const auto all = findings(profile, {{.kind = FindingKind::cores_taken}});
+  CHECK(std::ranges::count(all, FindingKind::cores_taken, &Finding::kind) == 1);
+  CHECK(std::ranges::find(all, FindingKind::imbalance, &Finding::kind)->basis ==
+        "equal_work");  // the delay costs little
+  // With 0.7 ms without a core, rank 1 decides how long the run takes.
+  profile = job_of(4, 400, [](int, int r) { return r == 1 ? 1.7e6 : r == 2 ? 1.2e6 : 1e6; });
+  profile.processes[1].times.computing -= 400 * 0.7e6;
+  profile.processes[1].times.runnable += 400 * 0.7e6;
+  profile.analysis.finish(profile.processes, 4);
+  const auto delayed = findings(profile, {{.kind = FindingKind::cores_taken}});
+  const auto load = std::ranges::find(delayed, FindingKind::cores_taken, &Finding::kind);
+  REQUIRE(load->gain);
+  CHECK(load->gain->low == Approx(0.5 / 1.705).margin(0.01));
+  CHECK(std::ranges::find(delayed, FindingKind::imbalance, &Finding::kind)->basis == "equal_computing");
+}
