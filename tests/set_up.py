@@ -54,7 +54,6 @@ def sentences(processes, computing=None, samples=10, core_lists=True, scale=1e4,
         assert report.returncode == 0, report.stderr
         found = json.loads(report.stdout)
         text = " ".join(subprocess.run([cli, "report", "--all", path], capture_output=True, text=True).stdout.split())
-        assert len(found["verdict"]) <= 5, found["verdict"]
         assert all(sentence in text for sentence in found["setup"]), (found["setup"], text)
         assert all(sentence.startswith("No rank is bound") or any(sentence in one["text"] for one in found["findings"]) for sentence in found["setup"]), found["findings"]
         assert [one["id"] for one in found["findings"]] and not {one["id"] for one in found["findings"]} - KINDS, found["findings"]

@@ -199,6 +199,11 @@ Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, 
         !profile.hosts[static_cast<std::size_t>(out.rank)].empty())
       out.hosts = {profile.hosts[static_cast<std::size_t>(out.rank)]};
   }
+  if (profile.job.first_call.waited >= kKnown * site.waited) {
+    out.kind = FindingKind::wait_at_start_or_end;
+    out.basis = "first_call";
+    return out;
+  }
   const bool goes = out.ranks == 1 && can_go(out.why);
   out.basis = goes ? "on_time" : delays ? "equal_computing" : "equal_work";
   out.gain = goes     ? gains.on_time(static_cast<core::Rank>(out.rank), index)
@@ -219,7 +224,8 @@ void find_waits(const Profile& profile, const Gains& gains, const RunTotals& t, 
 }
 
 void find_ends(const Profile& profile, const RunTotals& t, std::vector<Finding>& out) {
-  if (const auto& first = profile.job.first_call; first.waited > kLittle * t.time) {
+  const bool said = std::ranges::find(out, FindingKind::wait_at_start_or_end, &Finding::kind) != out.end();
+  if (const auto& first = profile.job.first_call; !said && first.waited > kLittle * t.time) {
     Finding one{
         .kind = FindingKind::wait_at_start_or_end, .basis = "first_call", .time = Share::of(first.waited, t.time)};
     if (first.awaited >= kNamed * first.waited) {
@@ -325,8 +331,7 @@ void sort_findings(std::vector<Finding>& all) {
     }
   };
   const auto weight = [](const Finding& one) {
-    // What equal work does not shorten is below what it does.
-    return std::tuple(one.gain ? one.gain->high : one.no_gain.empty() ? 0 : one.time.value(), one.time.value());
+    return std::pair(one.gain ? one.gain->high : one.time.value(), one.time.value());
   };
   std::ranges::stable_sort(all, [&](const Finding& a, const Finding& b) {
     return first(a) != first(b) ? first(a) < first(b) : weight(a) > weight(b);

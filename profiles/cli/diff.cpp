@@ -9,9 +9,12 @@
 #include <set>
 
 #include "profiles/base/json.hpp"
+#include "profiles/base/text.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/format/reader.hpp"
+#include "profiles/render/finding_text.hpp"
+#include "profiles/render/text_table.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {
@@ -163,6 +166,23 @@ void print_row(const DiffRow& row) {
               cell(row.after_last).c_str(), cell(row.first_to_last).c_str(), where.c_str());
 }
 
+/// The largest gain that the report of a run promises, or -1.
+int best_finding(const Judgement& judgement) {
+  int best = -1;
+  double most = analysis::kLittle;
+  for (std::size_t i = 0; i < judgement.findings.size(); ++i)
+    if (const auto& gain = judgement.findings[i].gain; gain && gain->high >= most) {
+      most = gain->high;
+      best = static_cast<int>(i);
+    }
+  return best;
+}
+
+/// "40% less"
+std::string took(double gain) {
+  return percent(std::abs(gain), 1, "more than twice as much") + (gain >= 0 ? " less" : gain > -1 ? " more" : "");
+}
+
 void print_text(const Profile& a, const Profile& b, const std::vector<DiffRow>& rows, bool alike) {
   const double before = a.job.wall / 1e9, after = b.job.wall / 1e9;
   if (alike)
@@ -172,14 +192,17 @@ void print_text(const Profile& a, const Profile& b, const std::vector<DiffRow>& 
   std::printf("before: %s, %d ranks, %.2f s\nafter:  %s, %d ranks, %.2f s (%.2fx)\n\n", a.job.command_line.c_str(),
               a.job.ranks, before, b.job.command_line.c_str(), b.job.ranks, after, before > 0 ? after / before : 0);
   if (b.job.promised && before > 0) {
-    const double gain = 1 - after / before;
     std::printf(
-        "The policy of the second run promised that it saves %s to %s of the run time. The second run took %s%s.\n\n",
+        "The policy of the second run promised that it saves %s to %s of the run time. The second run took %s.\n\n",
         saving(b.job.promised->first, 1).c_str(), saving(b.job.promised->second, 1).c_str(),
-        percent(std::abs(gain), 1, "more than twice as much").c_str(),
-        gain >= 0   ? " less"
-        : gain > -1 ? " more"
-                    : "");
+        took(1 - after / before).c_str());
+  }
+  const Judgement judgement = judge(a);
+  if (const int best = best_finding(judgement); best >= 0 && before > 0) {
+    const FindingText& text = judgement.texts[static_cast<std::size_t>(best)];
+    print_paragraph("The report of the first run says: " + text.title + ", " + text.saves + ". The second run took " +
+                    took(1 - after / before) + ".");
+    std::printf("\n");
   }
   std::printf("%-12s %5s %13s  %-34s %-34s %-34s %s\n", "collective", "ranks", "calls", "elapsed, mean",
               "after last, mean", "first to last arrival, mean", "called from");
@@ -190,7 +213,7 @@ void print_text(const Profile& a, const Profile& b, const std::vector<DiffRow>& 
 }
 
 int diff(const DiffOptions& o) {
-  const Wanted wanted{.patience = o.patience, .names = true};
+  const Wanted wanted{.patience = o.patience, .names = true, .record = true};
   const Profile a = load_profile(o.before, wanted), b = load_profile(o.after, wanted);
   const std::vector<Pair> pairs = match(a, b);
   std::vector<DiffRow> rows;
@@ -204,11 +227,14 @@ int diff(const DiffOptions& o) {
   Json sites = Json::array();
   for (const DiffRow& row : rows) sites.push_back(json_of(row));
   const double before = a.job.wall / 1e9, after = b.job.wall / 1e9;
+  const Judgement judgement = judge(a);
+  const int best = best_finding(judgement);
   const Json out = {
       {"wall_time_s",
        {{"before", before}, {"after", after}, {"ratio", before > 0 ? Json(after / before) : Json(nullptr)}}},
       {"promised",
        b.job.promised ? Json({{"least", b.job.promised->first}, {"most", b.job.promised->second}}) : Json(nullptr)},
+      {"finding", best < 0 ? Json(nullptr) : findings_json(judgement)[static_cast<std::size_t>(best)]},
       {"gain", before > 0 ? Json(1 - after / before) : Json(nullptr)},
       {"sites", sites}};
   print_answer(out, 1);
@@ -234,6 +260,7 @@ void add_diff(CLI::App& app, Action& action) {
   called from                    the site; in brackets the algorithms that ran, if they differ
 
 If AFTER ran under a policy of latecomer advise, a line gives the promised and the measured gain of the whole run.
+Another one gives the largest gain that the report of BEFORE promises, beside that of AFTER.
 
 Example:
   $ latecomer diff before.json after.json)");

@@ -196,7 +196,7 @@ void print_json(WholeProfile& whole, const Profile& profile) {
     for (const std::string& sentence : one.text) sentences.push_back(sentence);
   whole.profile["setup"] = std::move(sentences);
   const Judgement judgement = judge(profile);
-  whole.profile["verdict"] = verdict(judgement, kFirstFindings);
+  whole.profile["verdict"] = verdict(judgement);
   whole.profile["findings"] = findings_json(judgement);
   whole.profile["wait_share"] = share_json(analysis::wait_share(profile));
   whole.profile["ranks"] = ranks_json(profile.analysis);

@@ -220,7 +220,8 @@ void write_ends(const Finding& one, FindingText& out) {
     out.title = "Ranks spend their time in MPI_Init";
   } else {
     out.title = "Ranks wait at their first collective" + (who.empty() ? "" : " for " + who);
-    out.why.push_back("the program sets itself up before it");
+    if (one.site) out.where.push_back(where_text(one));
+    if (const std::string why = why_text(one.why); !why.empty()) out.why.push_back(why);
   }
 }
 
@@ -415,11 +416,10 @@ std::string judgement_text(const Judgement& judgement, std::size_t most, std::si
   return out;
 }
 
-std::vector<std::string> verdict(const Judgement& judgement, std::size_t most) {
+std::vector<std::string> verdict(const Judgement& judgement) {
   std::vector<std::string> out;
   if (!judgement.headline.empty()) out.push_back(judgement.headline);
-  for (std::size_t i = 0; i < std::min(most, judgement.texts.size()); ++i) {
-    const FindingText& one = judgement.texts[i];
+  for (const FindingText& one : judgement.texts) {
     std::string text = one.title + (one.saves.empty() ? "" : ": " + one.saves) + ".";
     for (const auto* lines : {&one.where, &one.why})
       for (const std::string& line : *lines) {

@@ -33,7 +33,7 @@ inline constexpr std::size_t kFirstFindings = 3;
 /// The headline and the findings in lines of at most `width` characters. `file`: the profile, as a shell takes it.
 std::string judgement_text(const Judgement& judgement, std::size_t most, std::size_t width, const std::string& file);
 /// The same as one text per headline, finding and note.
-std::vector<std::string> verdict(const Judgement& judgement, std::size_t most);
+std::vector<std::string> verdict(const Judgement& judgement);
 nlohmann::ordered_json findings_json(const Judgement& judgement);
 
 /// The paragraph of `latecomer who` about ranks that stand still, or that stood still when the job ended. Empty: no

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The end of `latecomer run`: the verdict's first sentences, the profile and the next command, in short lines on stderr.
+"""The end of `latecomer run`: the report's headline and titles, the profile and the next command, in short lines on stderr.
 They are those of the report, whatever the size of the profile. The program's output and exit status stay its own,
 whatever the profile holds. A launcher of this test writes profiles that no program here would."""
 import json
@@ -83,7 +83,7 @@ for p in large["processes"]:
 large["processes"] = [dict(large["processes"][0], rank=r) for r in range(200)]
 done, out = ended("large", json.dumps(large), status=7)
 answer = report(out)
-check(said(done)[0].startswith(answer["verdict"][0]) and answer["findings"][0]["title"] == "Rank 199 is late" and "1 Rank 199 is late" in said(done)[0], f"200 ranks: the sentences of the report: {done.stderr} {answer['verdict']}")
+check(said(done)[0].startswith(answer["verdict"][0]) and answer["findings"][0]["title"] == "Rank 199 is late" and "Rank 199 is late: 50% of the ranks' time" in said(done)[0], f"200 ranks: the sentences of the report: {done.stderr} {answer['verdict']}")
 
 # The command that helps most.
 check(re.search(r"next: \S+ report ", done.stderr), f"ranks that wait: the report is next: {lines_of(done)[-2:]}")

@@ -80,7 +80,7 @@ for name, keys in (("with", {}), ("without", {"causes": False})):
 timed = {name: [p["wall_ns"] > 0 for p in report["processes"]] for name, report in reports.items()}
 check(timed == {"with": [True, True], "without": [False, False]}, f"times of the processes: {timed}")
 check(any("before" in s for s in reports["with"]["sites"]) and not any("before" in s for s in reports["without"]["sites"]), "intervals are sampled only with causes")
-check(all(r["causes"] is None for r in reports["without"]["ranks"]) and "altogether" in reports["with"]["verdict"][0] and "altogether" not in reports["without"]["verdict"][0], f"the verdict: {reports['without']['verdict']}")
+check(all(r["causes"] is None for r in reports["without"]["ranks"]) and "Computing or asleep" in reports["with"]["verdict"][0] and "omputing or asleep" not in reports["without"]["verdict"][0], f"the verdict: {reports['without']['verdict']}")
 check(reports["without"]["wait_share"] > 0.1, "waiting is known all the same")
 
 # GPU memory: if MPI supports it on one rank, all ranks stay native, and one line says so.

@@ -132,8 +132,8 @@ try:
         check(code == 1 and "have ended" in findings, f"and their last state stays: {findings}")
         done = run(a.cli, "recover", "-o", folder / "recovered.json", f"{job.profile}.parts")
         check(done.returncode == 0 and "last state of 4" in done.stdout, f"recover reads both: {done.stdout} {done.stderr}")
-        verdict = json.loads(run(a.cli, "report", "--json", folder / "recovered.json").stdout)["verdict"][1]
-        check(verdict.startswith("The job stood still when last seen. Ranks 0, 1, 3 wait in allreduce of 4 B at main (hang.c:") and "for rank 2 on host1, which is asleep" in verdict, f"and the report says it: {verdict}")
+        verdict = json.loads(run(a.cli, "report", "--json", folder / "recovered.json").stdout)["verdict"]
+        check(any(s.startswith("The job stood still when last seen. Ranks 0, 1, 3 wait in allreduce of 4 B at main (hang.c:") and "for rank 2 on host1, which is asleep" in s for s in verdict), f"and the report says it: {verdict}")
     finally:
         job.end()
 

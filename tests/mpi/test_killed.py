@@ -79,7 +79,7 @@ def test_the_report_says_how_far_the_snapshots_reach():
     killed_when("reach", "ages", 4, lambda all: min(all[1:]) > 2)
     answer = json.loads(report("reach", "--json"))
     assert 0.1 < answer["wait_share"] <= 1  # two of four ranks wait for the third nearly all the time
-    assert re.search(r"until the last snapshots, after [\d.]+ (m?)s to [\d.]+ s\..* waiting for ranks in collectives at least ", answer["verdict"][0])
+    assert re.search(r"until the last snapshots, after [\d.]+ (m?)s to [\d.]+ s\..* in collectives", answer["verdict"][0])
     assert "counts and sums are at least those shown" in " ".join(report("reach").split())
 
 
