@@ -42,12 +42,7 @@ void write_end(const std::string& path, const Sink& sink) {
   try {
     const Profile profile = load_profile(path, {.record = true, .worst_only = true});
     std::string text = next_command(profile) + "\n";
-    const Judgement judgement = judge(profile);
-    if (!judgement.headline.empty()) text += judgement.headline + "\n";
-    for (std::size_t i = 0; i < std::min(kFirstFindings, judgement.texts.size()); ++i) {
-      const FindingText& one = judgement.texts[i];
-      text += std::to_string(i + 1) + "  " + one.title + (one.saves.empty() ? "" : ": " + one.saves) + "\n";
-    }
+    for (const std::string& line : titles(judge(profile))) text += line + "\n";
     sink(text);
   } catch (const std::exception& error) {
     sink(std::string("report\nNo verdict: ") + error.what() + "\n");

@@ -114,7 +114,7 @@ std::optional<ScreenText> look(const TopOptions& o, const std::string& folder, c
   }
   std::string head = profile.job.command_line + "\n" + reach_text(profile.job) + " of the job are in its snapshots\n\n";
   profile.last_state = present(o, live_job(folder), seen);
-  head += judgement_text(judge(profile), kFirstFindings, kLineWidth, "");
+  for (const std::string& line : titles(judge(profile))) head += line + "\n";
   return ScreenText{head + present_text(profile.last_state) + "\n", captured([&] {
                       print_sites(profile, static_cast<std::size_t>(o.sites), true);
                       print_ranks(profile.analysis, o.ranks);

@@ -257,8 +257,9 @@ class ReplayRun {
     for (std::size_t i = 0; i < ranks; ++i) arrival_[i] = static_cast<double>(call.arrivals[i]) + shift_[i];
   }
 
-  /// Changes shift_ by the waits for messages. A rank sends as late as it arrives at the call. Ranks may wait for each
-  /// other, so the number of rounds is limited.
+  /// Changes shift_ by the waits for messages. A rank sends as late as it arrives at the call. No wait becomes longer:
+  /// how long a message lay there before is not known, and who would wait longer is not the last rank of the call.
+  /// Ranks may wait for each other, so the number of rounds is limited.
   void shorten_waits(const ReplayCall& call, std::size_t number) {
     for (std::size_t i = 0; i < call.ranks.size(); ++i)
       position_[static_cast<std::size_t>(call.ranks[i])] = static_cast<int>(i);
@@ -274,7 +275,7 @@ class ReplayRun {
           const auto p = static_cast<std::size_t>(peer);
           const double comes = position_[p] >= 0 ? before_[static_cast<std::size_t>(position_[p])] : states_[p].shift();
           const double wait = share * interval.wall;
-          shift_[i] += std::max(0.0, wait + comes - shift_[i]) - wait;
+          shift_[i] += std::clamp(wait + comes - shift_[i], 0.0, wait) - wait;
         }
       }
       if (shift_ == before_) break;

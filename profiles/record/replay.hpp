@@ -4,9 +4,9 @@
 // The model of dependencies: a rank arrives at its next call when it has left the previous one and its own interval has
 // passed. It leaves a call after the arrival that it waits for (profiles/record/waiting.hpp), plus the time from that
 // arrival to its exit in the record. An interval consists of the rank's own time, of waits for messages of other ranks,
-// and of a rest that no change alters. A wait for messages becomes shorter when the other rank comes earlier. Without a
-// change, the replay gives the recorded times. The first interval of each rank, the set-up, begins at the earliest
-// arrival of the record: no rank waits before that time.
+// and of a rest that no change alters. A wait for messages becomes shorter when the other rank comes earlier, and never
+// longer. Without a change, the replay gives the recorded times. The first interval of each rank, the set-up, begins at
+// the earliest arrival of the record: no rank waits before that time.
 #pragma once
 
 #include <cstdint>

@@ -402,8 +402,7 @@ std::string judgement_text(const Judgement& judgement, std::size_t most, std::si
   constexpr std::size_t kMargin = 10;
   for (std::size_t i = 0; i < std::min(most, judgement.texts.size()); ++i) {
     const FindingText& one = judgement.texts[i];
-    out +=
-        "\n" + block(std::to_string(i + 1) + "  ", one.title + (one.saves.empty() ? "" : ": " + one.saves), 3, width);
+    out += "\n" + block(std::to_string(i + 1) + "  ", one.heading(), 3, width);
     for (const std::string& text : one.where) out += block("   where", text, kMargin, width);
     for (const std::string& text : one.why) out += block("   why", text, kMargin, width);
     if (const auto at = one.next.find("FILE"); at != std::string::npos && !file.empty())
@@ -416,11 +415,19 @@ std::string judgement_text(const Judgement& judgement, std::size_t most, std::si
   return out;
 }
 
+std::vector<std::string> titles(const Judgement& judgement) {
+  std::vector<std::string> out;
+  if (!judgement.headline.empty()) out.push_back(judgement.headline);
+  for (std::size_t i = 0; i < std::min(kFirstFindings, judgement.texts.size()); ++i)
+    out.push_back(std::to_string(i + 1) + "  " + judgement.texts[i].heading());
+  return out;
+}
+
 std::vector<std::string> verdict(const Judgement& judgement) {
   std::vector<std::string> out;
   if (!judgement.headline.empty()) out.push_back(judgement.headline);
   for (const FindingText& one : judgement.texts) {
-    std::string text = one.title + (one.saves.empty() ? "" : ": " + one.saves) + ".";
+    std::string text = one.heading() + ".";
     for (const auto* lines : {&one.where, &one.why})
       for (const std::string& line : *lines) {
         text += " " + capital(line);

@@ -16,6 +16,7 @@ struct FindingText {
   std::string saves;  ///< "could save 2.3 to 2.4 s (53 to 56%)", or how long it is
   std::vector<std::string> where, why;
   std::string next;  ///< a command with "FILE" for the profile
+  std::string heading() const { return saves.empty() ? title : title + ": " + saves; }
 };
 
 /// What a report says about a run.
@@ -32,7 +33,9 @@ Judgement judge(const Profile& profile);
 inline constexpr std::size_t kFirstFindings = 3;
 /// The headline and the findings in lines of at most `width` characters. `file`: the profile, as a shell takes it.
 std::string judgement_text(const Judgement& judgement, std::size_t most, std::size_t width, const std::string& file);
-/// The same as one text per headline, finding and note.
+/// The headline, and the numbered titles of the findings of the first screen.
+std::vector<std::string> titles(const Judgement& judgement);
+/// The whole as one text per headline, finding and note.
 std::vector<std::string> verdict(const Judgement& judgement);
 nlohmann::ordered_json findings_json(const Judgement& judgement);
 

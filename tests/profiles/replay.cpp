@@ -331,6 +331,11 @@ TEST_CASE("replay: a wait for a message becomes shorter when its sender comes ea
   CHECK(gain(replay, {.kind = Change::Kind::scaled, .factors = factors}) ==
         Approx(gain(replay, {.kind = Change::Kind::equal_work})));
   CHECK(replay.stretches().size() == 25);
+  // A few short waits for a rank that does not change hold nobody up who comes earlier.
+  std::vector<IntervalShares> few(3);
+  few[0] = {0.99, {{2, 0.01}}};
+  const auto late = stepped(3, 100, [](int, int r) { return r == 0 ? 2e6 : 1e6; });
+  CHECK(gain(Replay(late.calls, 3, few), {.kind = Change::Kind::on_time, .rank = 0}) == Approx(0.5).margin(0.02));
 }
 
 TEST_CASE("replay: in rooted calls only the ranks that need the late one wait", "[replay]") {
