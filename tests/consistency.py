@@ -107,6 +107,7 @@ with tempfile.TemporaryDirectory() as name:
 
         answer = json.loads(run("report", "--json", path))
         found = {r["rank"]: r for r in answer["ranks"]}
+        check(all(abs(sum(r["parts"].values()) - 1) < 1e-9 and min(r["parts"].values()) >= 0 for r in answer["ranks"]), f"{ranks} ranks: the parts of each rank's time add up to 1: {answer['ranks'][0]['parts']}")
         check(found.keys() == expected.keys(), f"{ranks} ranks: --json has a row for each of {len(expected)} rows")
         shared = {r: f"{r // per * per}-{r // per * per + per - 1}" for r in found if per > 1 and with_sums}
         check(all(one.get("causes_of") == shared.get(r) and one.get("ranks", 1) == (1 if with_sums else per) for r, one in found.items()), f"{ranks} ranks: and names the ranks that share causes: {answer['ranks'][-1]}")

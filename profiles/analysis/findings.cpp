@@ -274,6 +274,7 @@ void find_messages(const Profile& profile, const RunTotals& t, std::vector<Findi
       one.ranks = static_cast<long>(last.ranks);
     }
     one.why.share = share(most);
+    if (chain->cycle) one.kind = FindingKind::message_cycle;
   }
   out.push_back(one);
 }

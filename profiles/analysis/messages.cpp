@@ -90,10 +90,12 @@ std::optional<MessageChain> follow_messages(const std::vector<RankFigures>& rank
   if (most == ranks.end() || most->times.messages <= 0 || error_share(*most) > 0.5) return {};
   MessageChain chain;
   const auto known = [&](const RankFigures* rank) { return std::ranges::find(chain.ranks, rank) != chain.ranks.end(); };
-  bool apart = false;
-  for (const RankFigures* rank = &*most; rank && !known(rank);) {
+  for (const RankFigures* rank = &*most; rank;) {
+    if (known(rank)) {
+      chain.cycle = true;
+      break;
+    }
     chain.ranks.push_back(rank);
-    chain.apart.push_back(apart);
     // A rank that waits half as long as the rank before is late for another reason, so the chain ends there.
     if (chain.ranks.size() > 1 && share_of(*rank, &ProcessTimes::messages) <
                                       0.5 * share_of(*chain.ranks[chain.ranks.size() - 2], &ProcessTimes::messages)) {
@@ -102,8 +104,7 @@ std::optional<MessageChain> follow_messages(const std::vector<RankFigures>& rank
     }
     const RankFigures* mostly = next_of(ranks, *rank);
     const RankFigures* other = mostly && !longer_for(*mostly, *rank) ? nullptr : next_apart(ranks, *rank);
-    apart = other && !known(other);
-    rank = apart ? other : mostly;
+    rank = other && !known(other) ? other : mostly;
   }
   return chain;
 }

@@ -13,11 +13,10 @@ namespace latecomer::profiles::analysis {
 struct MessageChain {
   /// The first rank spends the largest share of its time in messages. Each rank waits mostly for the next one.
   std::vector<const RankFigures*> ranks;
-  /// [ranks] Whether the rank before waits mostly for this rank only if ranks are left out that wait longer for it.
-  std::vector<bool> apart;
   /// The part of its time by which the last rank takes longer than the others, if it explains most of the waits. Empty:
   /// the last rank also waits for messages, or no part explains the waits.
   std::optional<LongerPart> longer;
+  bool cycle = false;  ///< the last rank waits mostly for a rank of the chain
 };
 
 /// Empty: no rank waits for messages, or too few calls were timed. The result refers to `ranks`.

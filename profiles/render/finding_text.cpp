@@ -198,7 +198,8 @@ void write_imbalance(const Finding& one, FindingText& out) {
 
 void write_message_wait(const Finding& one, const RunTotals& t, FindingText& out) {
   out.title = one.ranks > 0 ? "Ranks wait for messages of " + RankRow::ranks_named(one.rank, one.ranks)
-                            : "Ranks wait for messages";
+              : one.kind == FindingKind::message_cycle ? "Ranks wait for messages of each other"
+                                                       : "Ranks wait for messages";
   if (const std::string place = timed_text(one, t.messages); !place.empty()) out.where.push_back(place);
   const auto& chain = one.why.chain;
   if (!chain.empty()) {
@@ -418,8 +419,12 @@ std::string judgement_text(const Judgement& judgement, std::size_t most, std::si
 std::vector<std::string> titles(const Judgement& judgement) {
   std::vector<std::string> out;
   if (!judgement.headline.empty()) out.push_back(judgement.headline);
-  for (std::size_t i = 0; i < std::min(kFirstFindings, judgement.texts.size()); ++i)
-    out.push_back(std::to_string(i + 1) + "  " + judgement.texts[i].heading());
+  for (std::size_t i = 0; i < std::min(kFirstFindings, judgement.texts.size()); ++i) {
+    const FindingText& one = judgement.texts[i];
+    const FindingKind kind = judgement.findings[i].kind;
+    const bool still = kind == FindingKind::standstill || kind == FindingKind::different_calls;
+    out.push_back(std::to_string(i + 1) + "  " + one.heading() + (still ? ". " + one.why.front() : ""));
+  }
   return out;
 }
 

@@ -33,7 +33,7 @@ Judgement judge(const Profile& profile);
 inline constexpr std::size_t kFirstFindings = 3;
 /// The headline and the findings in lines of at most `width` characters. `file`: the profile, as a shell takes it.
 std::string judgement_text(const Judgement& judgement, std::size_t most, std::size_t width, const std::string& file);
-/// The headline, and the numbered titles of the findings of the first screen.
+/// The headline, and the numbered titles of the findings of the first screen; of ranks that stand still, all is said.
 std::vector<std::string> titles(const Judgement& judgement);
 /// The whole as one text per headline, finding and note.
 std::vector<std::string> verdict(const Judgement& judgement);

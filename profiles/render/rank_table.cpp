@@ -107,6 +107,22 @@ Json efficiency_json(const analysis::Efficiency& e) {
           {"transfer", e.transfer}};
 }
 
+/// Shares of the run that add up to 1, in the order of time_shares(); null: not known.
+Json parts_json(const analysis::Figures& figures) {
+  constexpr const char* kKeys[] = {"computing", "kernel", "no_core", "asleep",     "messages", "files",
+                                   "other_mpi", "ends",   "waits",   "after_last", "rest"};
+  static_assert(std::size(kKeys) == analysis::kTimeParts);
+  if (figures.wall <= 0) return nullptr;
+  const auto shares = analysis::time_shares(figures);
+  Json out;
+  for (std::size_t i = 0; i < shares.size(); ++i) out[kKeys[i]] = shares[i];
+  const double ends = out["ends"], init = figures.times.ends > 0 ? figures.times.init / figures.times.ends : 0;
+  out.erase("ends");
+  out["init"] = ends * init;
+  out["before_finalize"] = ends * (1 - init);
+  return out;
+}
+
 Json ranks_json(const analysis::Analysis& analysis) {
   Json out = Json::array();
   for (const analysis::RankFigures& r : analysis.ranks()) {
@@ -116,6 +132,7 @@ Json ranks_json(const analysis::Analysis& analysis) {
                    {"mean_lateness_ns", r.late ? Json(*r.late) : Json(nullptr)},
                    {"waited_ns", r.waited},
                    {"awaited_ns", r.awaited},
+                   {"parts", parts_json(r)},
                    {"causes", causes_json(r.causes)},
                    {"blamed_ns", r.blamed},
                    {"blamed_causes", causes_json(r.blamed_causes)}});
