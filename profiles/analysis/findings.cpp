@@ -287,7 +287,7 @@ void find_parts(const Profile& profile, const RunTotals& t, std::vector<Finding>
 }
 
 /// The time that an algorithm can shorten.
-void find_transfers(const Profile& profile, const RunTotals& t, std::vector<Finding>& out) {
+void find_transfers(const Profile& profile, const Gains& gains, const RunTotals& t, std::vector<Finding>& out) {
   if (t.large < kLittle * t.time) return;
   Finding one{.kind = FindingKind::transfer, .basis = "after_last", .time = Share::of(t.large, t.time)};
   double most = 0;
@@ -297,7 +297,8 @@ void find_transfers(const Profile& profile, const RunTotals& t, std::vector<Find
       most = site.after_last_sum * site.comm_size;
       one.site = &site;
     }
-  one.gain = GainRange{0, one.time.value(), true};
+  if (gains.lacks_cores()) one.no_gain = gains.why_not();
+  else one.gain = GainRange{0, one.time.value(), true};
   out.push_back(one);
 }
 
@@ -418,7 +419,7 @@ std::vector<Finding> findings(const Profile& profile, std::vector<Finding> other
   find_ends(profile, t, out);
   find_messages(profile, t, out);
   find_parts(profile, t, out);
-  find_transfers(profile, t, out);
+  find_transfers(profile, gains, t, out);
   if (out.empty() && t.calls > 0) out.push_back({.kind = FindingKind::no_problem, .time = Share::of(t.waited, t.time)});
   if (out.empty()) out.push_back({.kind = FindingKind::too_short});
   sort_findings(out);

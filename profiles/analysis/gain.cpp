@@ -71,8 +71,15 @@ std::vector<ReplayCall> replay_calls(const RecordedArrivals& record) {
 }
 
 Gains::Gains(const Profile& profile) : profile_(profile) {
+  if (share_cores(profile)) {
+    why_not_ = "Ranks share cores, so the time of one depends on what the others do.";
+  } else if (std::ranges::any_of(profile.loads,
+                                 [](const HostLoadFigures& load) { return load.others_least() >= kLoaded; })) {
+    why_not_ = "Other processes took the cores, and a replay does not know what they do in another run.";
+  }
+  lacks_cores_ = !why_not_.empty();
   if (!profile.record || profile.record->calls.empty()) {
-    why_not_ = "The profile holds no record of arrivals (policy key `record`).";
+    if (!lacks_cores_) why_not_ = "The profile holds no record of arrivals (policy key `record`).";
     return;
   }
   const RecordedArrivals& record = *profile.record;
@@ -80,21 +87,13 @@ Gains::Gains(const Profile& profile) : profile_(profile) {
   recorded_ = replay_->stretches();
   const double run = profile.job.rank_time() / std::max(1, profile.job.ranks);
   scale_ = std::max(1.0, static_cast<double>(record.calls_of_job) / static_cast<double>(record.calls.size())) / run;
-  explain(profile);
+  if (!lacks_cores_) explain(profile);
 }
 
 void Gains::explain(const Profile& profile) {
   const RecordedArrivals& record = *profile.record;
   if (recorded_.size() < kFewStretches) {
     why_not_ = "The record of arrivals holds too few calls.";
-    return;
-  }
-  if (share_cores(profile)) {
-    why_not_ = "Ranks share cores, so the time of one depends on what the others do.";
-    return;
-  }
-  if (std::ranges::any_of(profile.loads, [](const HostLoadFigures& load) { return load.others_least() >= kLoaded; })) {
-    why_not_ = "Other processes took the cores, and a replay does not know what they do in another run.";
     return;
   }
   struct Waits {

@@ -30,6 +30,8 @@ class Gains {
   explicit Gains(const Profile& profile);
   /// Why there are no figures, as a sentence; "": there are.
   const std::string& why_not() const { return why_not_; }
+  /// Whether it is because of the cores, which says nothing about any gain.
+  bool lacks_cores() const { return lacks_cores_; }
 
   /// nullopt: there are no figures.
   std::optional<GainRange> of(const Change& change) const;
@@ -54,7 +56,7 @@ class Gains {
   std::optional<Replay> replay_;
   std::vector<double> recorded_;  ///< the time of each stretch
   double scale_ = 0;              ///< from the time of the stretches to a share of the run
-  bool at_most_ = false;
+  bool at_most_ = false, lacks_cores_ = false;
   std::string why_not_;
 };
 
