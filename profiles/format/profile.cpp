@@ -217,6 +217,7 @@ class ProfileWriter {
         process["messages_error_ns"] = p.process.messages_error;
       }
       add_peers(process, p.process.peers, 1);
+      add_threads(process, p.process);
       put(std::string(i ? "," : "") + "\n" + json_text(process));
     }
     put("]," + hosts_text() + "\n\"not_counted\": " + json_text(not_counted_json()) +
@@ -228,7 +229,9 @@ class ProfileWriter {
       write_site(rows[i]);
     }
     put("],\n\"timed_sites\": [");
-    write_timed_sites();
+    write_timed_sites(false);
+    put("],\n\"thread_sites\": [");
+    write_timed_sites(true);
     put("],\n\"communicators\": [");
     write_groups();
     put("]");
@@ -747,11 +750,23 @@ class ProfileWriter {
     return out;
   }
 
+  /// Of the threads that did not start MPI.
+  static void add_threads(Json& process, const Process& of) {
+    if (of.threads.empty()) return;
+    process["all_threads_in_mpi_ns"] = of.all_inside;
+    for (const ThreadSums& row : of.threads) {
+      Json one = {{"threads", row.threads}, {"calls", row.calls}};
+      for (std::size_t i = 0; i < row.time.size(); ++i) one[std::string(kThreadParts[i])] = row.time[i];
+      if (row.shared != 0) one["shared"] = true;
+      process["threads"].push_back(one);
+    }
+  }
+
   /// The sites of calls that are no collectives, with the most time first.
-  void write_timed_sites() {
+  void write_timed_sites(bool other_threads) {
     std::vector<std::pair<TimedKey, TimedSums>> all;
     for (const auto& [key, rows] : all_.timed) {
-      if (key.call >= std::size(kMpiCalls)) continue;
+      if (key.call >= std::size(kMpiCalls) || key.other_threads != other_threads) continue;
       TimedSums& sums = all.emplace_back(key, TimedSums{}).second;
       for (const auto& [row, one] : rows) sums.merge(one);
     }

@@ -21,6 +21,7 @@
 #include "profiles/format/last_state.hpp"
 #include "profiles/format/redact.hpp"
 #include "profiles/format/shape.hpp"
+#include "profiles/record/thread_sums.hpp"
 #include "profiles/symbols/names.hpp"
 
 namespace latecomer::profiles {
@@ -301,6 +302,14 @@ std::vector<analysis::ProcessFigures> processes_of(const Json& profile) {
     if (one.covered > 0) one.covered += one.times.init;
     one.messages_error = number_in(p, "messages_error_ns");
     one.peers = peers_of(p);
+    one.all_threads_inside = number_in(p, "all_threads_in_mpi_ns");
+    for (const Json& row : p.value("threads", Json::array())) {
+      analysis::ProcessFigures::Threads& its = one.threads.emplace_back();
+      its.threads = number_in(row, "threads");
+      its.calls = number_in(row, "calls");
+      for (const std::string_view part : kThreadParts) its.time.push_back(number_in(row, part));
+      its.shared = row.value("shared", false);
+    }
   }
   return out;
 }
@@ -539,6 +548,7 @@ Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
     progress.done();
   }
   for (const Json& site : json.value("timed_sites", Json::array())) out.timed_sites.push_back(timed_site_of(site));
+  for (const Json& site : json.value("thread_sites", Json::array())) out.thread_sites.push_back(timed_site_of(site));
   if (const auto all = json.find("communicators"); all != json.end())
     for (const Json& one : *all)
       out.communicators.push_back({one["members"].get<std::string>(), one["comm_size"].get<int>(),

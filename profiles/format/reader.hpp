@@ -29,6 +29,7 @@ struct Profile {
   std::optional<core::Network> network;             ///< as the job measured it, or as its policy has it
   std::vector<analysis::ProcessFigures> processes;  ///< empty: a profile of the first versions
   std::vector<analysis::TimedCalls> timed_sites;    ///< longest first
+  std::vector<analysis::TimedCalls> thread_sites;   ///< those of the threads that did not start MPI
   std::vector<analysis::HostLoadFigures> loads;     ///< one per host at most
   std::vector<analysis::UncountedFigures> not_counted;
   std::vector<Site> sites;  ///< in the order of the file

@@ -208,7 +208,7 @@ void Merged::limit_before() {
 
 void Merged::limit_timed() {
   const auto fold = [&](auto at) {
-    for (const auto& [row, sums] : at->second) timed[TimedKey{}][row].merge(sums);
+    for (const auto& [row, sums] : at->second) timed[{.other_threads = at->first.other_threads}][row].merge(sums);
     timed.erase(at);
   };
   for (const TimedKey& key : folded_)

@@ -26,9 +26,10 @@ inline constexpr MpiCall kMpiCalls[] = {
 /// A call site and the function that it calls. Without a site: all sites that share one entry.
 struct TimedKey {
   std::uint64_t site = 0;
-  std::uint32_t call = 0;  ///< in kMpiCalls
+  std::uint32_t call = 0;      ///< in kMpiCalls
+  bool other_threads = false;  ///< calls of threads that did not start MPI
   auto operator<=>(const TimedKey&) const = default;
-  static auto members(auto& k) { return std::tie(k.site, k.call); }
+  static auto members(auto& k) { return std::tie(k.site, k.call, k.other_threads); }
 };
 
 /// What a process did there. A call that was timed also stands for calls that rested: `calls` is exact, the times are
@@ -42,10 +43,12 @@ struct TimedSums {
   void add(std::uint32_t weight, Nanoseconds spent) {
     ++timed;
     time += weight * spent;
-    if (weight == 1) [[likely]]
-      return;
+    if (weight > 1) [[unlikely]]
+      variance += variance_of(weight, spent);
+  }
+  static double variance_of(std::uint32_t weight, Nanoseconds spent) {
     const auto all = static_cast<double>(weight) * static_cast<double>(spent);
-    variance += (1 - 1.0 / weight) * all * all;
+    return (1 - 1.0 / weight) * all * all;
   }
   void merge(const TimedSums& o) {
     calls += o.calls;

@@ -186,7 +186,7 @@ Json communicators(const Profile& profile) {
 /// Rows with the columns of kTimedTitles.
 Json timed_sites(const Profile& profile) {
   Json rows = Json::array();
-  for (const TimedRow& row : timed_rows(profile))
+  for (const TimedRow& row : timed_rows(profile, profile.timed_sites))
     rows.push_back({row.call, rounded(row.calls), rounded(row.time), share_json(row.share), row.most_on, row.waits_for,
                     row.place});
   return {{"titles", kTimedTitles}, {"rows", rows}};

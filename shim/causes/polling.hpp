@@ -9,6 +9,7 @@
 #include "shim/causes/usage.hpp"
 #include "shim/causes/waiting_calls.hpp"
 #include "shim/causes/waits_for.hpp"
+#include "shim/state/not_counted.hpp"
 
 namespace latecomer::shim {
 
@@ -53,10 +54,11 @@ extern constinit Polling polling;
 class Poll {
  public:
   Poll(const CallPlace& place, const int& found)
-      : place_(place),
-        found_(found),
-        counts_(times_this_call() && mpi_time.watched),
-        continues_(counts_ && mpi_time.polls) {
+      : place_(place), found_(found), counts_(times_this_call()), continues_(counts_ && mpi_time.polls) {
+    if (counts_ && !mpi_time.watched) [[unlikely]] {
+      declined.add(profiles::Uncounted::other_threads);
+      counts_ = false;
+    }
     if (continues_) polling.begin_poll();
     else keep_on_disk_sometimes();
   }

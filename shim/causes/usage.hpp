@@ -15,6 +15,7 @@
 #include "profiles/record/call_draw.hpp"
 #include "profiles/record/record.hpp"
 #include "shim/causes/poll_stretch.hpp"
+#include "shim/causes/thread_rows.hpp"
 #include "shim/causes/timed_sites.hpp"
 #include "shim/clock.hpp"
 #include "shim/guard.hpp"
@@ -36,6 +37,7 @@ struct MpiTime {
   bool sampled = false;                 ///< an interval of this thread is being sampled
   bool watched = false;                 ///< this thread's waits for messages are added up by rank
   bool polls = false;                   ///< a stretch of polls of this thread is open
+  ThreadRow* row = nullptr;             ///< of this thread; nullptr: not yet, or nothing is timed
 
   Nanoseconds inside() const { return collectives + io + other_mpi + messages.sum() + read; }
 };
@@ -64,9 +66,25 @@ extern constinit std::atomic<bool> timing;
 /// A shorter call waits for no rank: it transfers a message. Chosen: twice the time of a message in shared memory.
 constexpr Nanoseconds kTransfer = 1000;
 
-/// At the end of a timed call, also of a collective.
-inline void note_other_thread(Nanoseconds time, Nanoseconds at) {
-  if (!mpi_time.watched && time > kTransfer) other_threads.add(time, at);
+/// A timed call of this thread begins, also a collective.
+inline void enter_mpi(Nanoseconds at) {
+  if (!mpi_time.row) [[unlikely]]
+    mpi_time.row = thread_rows.take_row();
+  if (mpi_time.row) [[likely]]
+    mpi_time.row->since.store(at, std::memory_order_relaxed);
+}
+/// It ends. `weight`: of its time. `site`: nullptr in a collective, and on the thread that started MPI.
+inline void leave_mpi(profiles::ThreadPart part, std::uint32_t weight, Nanoseconds time, Nanoseconds at,
+                      ThreadSite* site) {
+  ThreadRow* const row = mpi_time.row;
+  if (!row) return;
+  if (!mpi_time.watched) [[unlikely]] {
+    row->add(part, weight, time, site);
+    if (time > kTransfer) other_threads.add(time, at);
+  }
+  if (thread_rows.several()) [[unlikely]]
+    thread_rows.note_all_inside(at);
+  row->since.store(0, std::memory_order_relaxed);
 }
 
 /// After a call of the program that read no clock: every 32nd one reads it. Chosen: then it takes 0.3 ns of a call.
@@ -104,6 +122,9 @@ inline profiles::TimedSums* count_at_site(const CallPlace& place) {
   return &site.sums;
 }
 
+/// The same on another thread than the one that started MPI, for the profile only. nullptr: its time is not known.
+[[gnu::noinline]] ThreadSite* count_on_thread(const CallPlace& place);
+
 /// Draws the next message call that is timed, after one that took `time`.
 void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at);
 
@@ -114,7 +135,9 @@ class MessageCall {
   [[gnu::always_inline]] MessageCall(const CallPlace& place, bool counts) : open_(counts) {
     end_polls();
     if (counts) {
-      if (mpi_time.watched) site_ = count_at_site(place);
+      if (mpi_time.watched) [[likely]]
+        site_ = count_at_site(place);
+      else thread_site_ = count_on_thread(place);
       weight_ = mpi_time.messages.weigh_next();
       if (weight_ > 0) {
         begin();
@@ -144,13 +167,14 @@ class MessageCall {
   void begin() {
     const Nanoseconds at = end_span_at_entry(now(), &MpiTime::read);
     begin_ = at - mpi_time.inside();
+    enter_mpi(at);
     live->message.store(at, std::memory_order_relaxed);
   }
   [[gnu::noinline]] Wait end_timed() {
     const Nanoseconds at = now(), time = at - mpi_time.inside() - begin_;
     if (mpi_time.messages.add(weight_, time)) [[unlikely]]
       draw_message_call(weight_, time, at);
-    note_other_thread(time, at);
+    leave_mpi(profiles::ThreadPart::messages, weight_, time, at, thread_site_);
     if (site_) site_->add(weight_, time);
     end_span_at_exit(at, &MpiTime::read);
     keep_on_disk(at);
@@ -160,6 +184,7 @@ class MessageCall {
   bool open_;
   std::uint32_t weight_ = 0;
   profiles::TimedSums* site_ = nullptr;  ///< on a watched thread
+  ThreadSite* thread_site_ = nullptr;    ///< on another one
   Nanoseconds begin_ = 0;                ///< without the time inside MPI until then
 };
 
@@ -174,8 +199,10 @@ class OtherCall {
       return;
     }
     if (mpi_time.watched) site_ = count_at_site(place);
+    else thread_site_ = count_on_thread(place);
     const Nanoseconds at = end_span_at_entry(now(), sum);
     begin_ = at - mpi_time.inside();
+    enter_mpi(at);
     live->message.store(at, std::memory_order_relaxed);
   }
   OtherCall(const OtherCall&) = delete;
@@ -184,7 +211,8 @@ class OtherCall {
     if (!counts_) return;
     const Nanoseconds at = now(), time = at - mpi_time.inside() - begin_;
     mpi_time.*sum_ += time;
-    note_other_thread(time, at);
+    leave_mpi(sum_ == &MpiTime::io ? profiles::ThreadPart::files : profiles::ThreadPart::other, 1, time, at,
+              thread_site_);
     live->message.store(0, std::memory_order_relaxed);
     if (site_) site_->add(1, time);
     end_span_at_exit(at, sum_);
@@ -195,6 +223,7 @@ class OtherCall {
   bool counts_;
   Nanoseconds MpiTime::*sum_;
   profiles::TimedSums* site_ = nullptr;
+  ThreadSite* thread_site_ = nullptr;
   Nanoseconds begin_ = 0;
 };
 

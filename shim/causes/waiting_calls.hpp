@@ -7,17 +7,11 @@
 #include "shim/causes/usage.hpp"
 #include "shim/causes/waits_for.hpp"
 #include "shim/guard.hpp"
-#include "shim/state/not_counted.hpp"
 
 namespace latecomer::shim {
 
-/// Whether the call is timed. The times of a thread that is not watched are in no figure.
-inline bool times_this_call() {
-  if (!timing.load(std::memory_order_relaxed) || !Guard::program_calls()) return false;
-  if (!mpi_time.watched) [[unlikely]]
-    declined.add(profiles::Uncounted::other_threads);
-  return true;
-}
+/// Whether the call is timed.
+inline bool times_this_call() { return timing.load(std::memory_order_relaxed) && Guard::program_calls(); }
 
 /// Of a call that waits for no rank that is known.
 template <typename Native>

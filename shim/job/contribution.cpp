@@ -96,6 +96,9 @@ void refresh_contribution(const JobLock& lock, bool finished) {
     c.process.message_calls_timed = calls.timed();
     c.process.messages_error = static_cast<Nanoseconds>(calls.error());
   }
+  std::erase_if(c.timed_sites, [](const profiles::TimedSite& site) { return site.key.other_threads; });
+  thread_rows.list(c.process.threads, c.timed_sites);
+  c.process.all_inside = thread_rows.all_inside();
   for (std::size_t i = 0; i < profiles::kCosts; ++i) c.process.cost.of[i] = spent.of(static_cast<profiles::CostOf>(i));
   refresh_host_load(c);
   c.not_counted = {};

@@ -842,6 +842,36 @@ TEST_CASE("timed sites: the sums over ranks are complete in any order, also wher
   CHECK(all.timed.contains({kSites, 4}));
 }
 
+TEST_CASE("threads: those that did not start MPI have rows and sites of their own, beside the parts", "[profiles]") {
+  std::vector<Contribution> parts(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    Contribution& c = parts[static_cast<std::size_t>(rank)];
+    c.rank = rank;
+    c.job.ranks = 2;
+    c.process.usage.wall = c.process.usage.computing = 1000;
+    for (const bool other : {false, true}) {
+      TimedSite& one = c.timed_sites.emplace_back(TimedSite{{7, 4, other}, {}});
+      one.sums.calls = 1;
+      one.sums.add(1, other ? 300 : 200);
+    }
+  }
+  parts[1].process.threads = {{.threads = 3, .calls = 5, .time = {1, 2, 3, 4}},
+                              {.threads = 9, .calls = 8, .time = {}, .shared = 1}};
+  parts[1].process.all_inside = 77;
+  const auto profile = nlohmann::json::parse(write_profile(std::move(parts)));
+  CHECK_FALSE(profile["processes"][0].contains("threads"));
+  CHECK_FALSE(profile["processes"][0].contains("all_threads_in_mpi_ns"));
+  const auto& rows = profile["processes"][1]["threads"];
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0]["collectives_ns"] == 1);
+  CHECK(rows[0]["other_mpi_ns"] == 4);
+  CHECK_FALSE(rows[0].contains("shared"));
+  CHECK(rows[1]["shared"] == true);
+  CHECK(profile["processes"][1]["all_threads_in_mpi_ns"] == 77);
+  CHECK(profile["timed_sites"][0]["time_ns"] == 400);
+  CHECK(profile["thread_sites"][0]["time_ns"] == 600);
+}
+
 TEST_CASE("site keys: stable values", "[record]") {
   // Profiles and policies contain these values: they must never change.
   CHECK(site_hash("abcd", "/x/y", 0x10) == site_hash("abcd", "/other/z", 0x10));
