@@ -223,13 +223,15 @@ void print_tsv(const Profile& profile) {
 }
 
 void print_calls_tsv(const Profile& profile) {
-  std::printf("call\tpart\tcalls\ttime_ns\ttime_error_ns\tshare\tmost_on\twaits_for\tplace\tthreads\n");
+  std::printf(
+      "call\tpart\tcalls\ttime_ns\ttime_error_ns\tshare\tmost_on\twaits_for\tplace\tthreads\tmessages\tbytes\n");
   const auto print = [&](const std::vector<analysis::TimedCalls>& sites, const char* threads) {
     const std::vector<TimedRow> rows = timed_rows(profile, sites);
     for (std::size_t i = 0; i < rows.size(); ++i)
-      std::printf("%s\t%s\t%.0f\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\n", rows[i].call.c_str(), sites[i].part.c_str(),
-                  rows[i].calls, rows[i].time, sites[i].error, tsv_share(rows[i].share).c_str(),
-                  rows[i].most_on.c_str(), rows[i].waits_for.c_str(), rows[i].place.c_str(), threads);
+      std::printf("%s\t%s\t%.0f\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\n", rows[i].call.c_str(),
+                  sites[i].part.c_str(), rows[i].calls, rows[i].time, sites[i].error, tsv_share(rows[i].share).c_str(),
+                  rows[i].most_on.c_str(), rows[i].waits_for.c_str(), rows[i].place.c_str(), threads, rows[i].messages,
+                  rows[i].bytes);
   };
   print(profile.timed_sites, "main");
   print(profile.thread_sites, "other");

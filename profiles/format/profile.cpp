@@ -232,7 +232,9 @@ class ProfileWriter {
     write_timed_sites(false);
     put("],\n\"thread_sites\": [");
     write_timed_sites(true);
-    put("],\n\"communicators\": [");
+    put("],\n\"pairs\": ");
+    write_pairs();
+    put(",\n\"communicators\": [");
     write_groups();
     put("]");
     if (job.record_arrivals || !sampled_.numbers.empty()) {
@@ -762,6 +764,34 @@ class ProfileWriter {
     }
   }
 
+  void add_lengths(Json& site, const TimedKey& key) const {
+    const auto found = all_.lengths.find(key);
+    if (found == all_.lengths.end()) return;
+    site["messages"] = found->second.count();
+    site["bytes"] = found->second.bytes;
+    for (std::size_t i = 0; i < Lengths::kBuckets; ++i)
+      if (found->second.messages[i] > 0)
+        site["lengths"].push_back(
+            {{"least", i == 0 ? 0 : std::uint64_t{1} << (i - 1)}, {"messages", found->second.messages[i]}});
+  }
+
+  /// What went between pairs of ranks.
+  void write_pairs() {
+    const int per_row = PeerTable::per_row(all_.sum.job.ranks);
+    std::string text = "{\"ranks_per_row\": " + std::to_string(per_row) + ", \"rows\": [";
+    bool first = true;
+    for (const auto& [rows, sums] : all_.pairs) {
+      text += (first ? "\n  " : ",\n  ") + json_text(Json({{"rank", rows.first * per_row},
+                                                           {"peer", rows.second * per_row},
+                                                           {"messages", sums.messages},
+                                                           {"bytes", sums.bytes},
+                                                           {"wait_ns", sums.waited}}));
+      first = false;
+      put_if_long(text);
+    }
+    put(text + "]}");
+  }
+
   /// The sites of calls that are no collectives, with the most time first.
   void write_timed_sites(bool other_threads) {
     std::vector<std::pair<TimedKey, TimedSums>> all;
@@ -783,6 +813,7 @@ class ProfileWriter {
                             : section == "others" || section == "job" ? "other"
                                                                       : "messages"}};
       head.update(timed_json(sums));
+      add_lengths(head, key);
       text += (text.empty() ? "\n" : ",\n") + json_text(head);
       text.pop_back();
       text += ",\n \"by_rank\":[";

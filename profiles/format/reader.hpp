@@ -30,7 +30,8 @@ struct Profile {
   std::vector<analysis::ProcessFigures> processes;  ///< empty: a profile of the first versions
   std::vector<analysis::TimedCalls> timed_sites;    ///< longest first
   std::vector<analysis::TimedCalls> thread_sites;   ///< those of the threads that did not start MPI
-  std::vector<analysis::HostLoadFigures> loads;     ///< one per host at most
+  analysis::PairsFigures pairs;
+  std::vector<analysis::HostLoadFigures> loads;  ///< one per host at most
   std::vector<analysis::UncountedFigures> not_counted;
   std::vector<Site> sites;  ///< in the order of the file
   std::vector<analysis::Communicator> communicators;

@@ -548,6 +548,7 @@ struct Contribution {
   std::vector<TimedSite> timed_sites;  ///< those of the main thread first; empty in Merged::sum
   std::vector<HostLoad> loads;         ///< of this host, if this process measures it
   NotCounted not_counted;              ///< without the kinds that the local sites tell
+  std::vector<PeerSums> peers;         ///< of the main thread, those that are not zero; empty in Merged::sum
   std::vector<std::string> warnings;
   std::vector<Log> logs;
   CallSample sample;                   ///< of the calls on MPI_COMM_WORLD, where all ranks keep one

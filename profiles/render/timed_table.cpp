@@ -23,8 +23,9 @@ std::string longest(const std::map<long, double>& by_rank, double time, double e
 }
 
 TimedRow row_of(const analysis::TimedCalls& site, double rank_time) {
-  TimedRow out{
-      site.call, site.calls, site.time, Share::of(site.time, rank_time), "-", "-", analysis::place_of(site.frames)};
+  TimedRow out{site.call,  site.calls, site.messages,
+               site.bytes, site.time,  Share::of(site.time, rank_time),
+               "-",        "-",        analysis::place_of(site.frames)};
   if (site.time <= 0) return out;
   std::map<long, double> spent, awaited;
   bool all_peers = true;
@@ -52,11 +53,12 @@ namespace {
 
 void print_rows(std::vector<TimedRow>& rows, bool wide) {
   std::vector<TextTable::Column> columns;
-  for (std::size_t i = 0; i < kTimedTitles.size(); ++i) columns.push_back({kTimedTitles[i], i == 0 || i >= 4});
+  for (std::size_t i = 0; i < kTimedTitles.size(); ++i) columns.push_back({kTimedTitles[i], i == 0 || i >= 5});
   TextTable table(columns);
   for (TimedRow& row : rows)
-    table.add({row.call, std::to_string(static_cast<long>(row.calls)), human_time(row.time), percent(row.share, "-"),
-               row.most_on, row.waits_for, row.place});
+    table.add({row.call, std::to_string(static_cast<long>(row.calls)),
+               row.messages > 0 ? human_bytes(row.bytes) : std::string("-"), human_time(row.time),
+               percent(row.share, "-"), row.most_on, row.waits_for, row.place});
   table.print(wide ? 0 : kLineWidth);
 }
 
@@ -73,7 +75,7 @@ void print_timed_sites(const Profile& profile, std::size_t most, double least, b
   if (all > rows.size()) std::printf("... and %zu more call sites.\n", all - rows.size());
   if (wide)
     std::printf(
-        "\ntime, sum: of all ranks in these calls; share: of the ranks' time; most on: the rank with the most of it; "
+        "\nbytes: in the messages that the calls sent, or received before they returned; time, sum: of all ranks in these calls; share: of the ranks' time; most on: the rank with the most of it; "
         "waits for: the rank\nwhose messages the calls awaited longest, or `several` if calls waited for several ranks "
         "at once.\n");
 }

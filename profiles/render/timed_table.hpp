@@ -11,12 +11,12 @@
 
 namespace latecomer::profiles {
 
-inline constexpr std::array<std::string_view, 7> kTimedTitles = {"call",    "calls",     "time, sum",  "share",
-                                                                 "most on", "waits for", "called from"};
+inline constexpr std::array<std::string_view, 8> kTimedTitles = {"call",  "calls",   "bytes",     "time, sum",
+                                                                 "share", "most on", "waits for", "called from"};
 /// A row: its shares are of the time of all ranks in these calls.
 struct TimedRow {
   std::string call;
-  double calls = 0, time = 0;
+  double calls = 0, messages = 0, bytes = 0, time = 0;
   Share share;            ///< of the time of all ranks in the run
   std::string most_on;    ///< the rank with most of the time
   std::string waits_for;  ///< the rank that was awaited longest; "several": most waits were for several ranks at once

@@ -47,6 +47,7 @@ void fold_shortest(std::vector<profiles::TimedSite>& sites, std::ptrdiff_t first
             [](const auto& a, const auto& b) { return std::tie(b.sums.time, a.key) < std::tie(a.sums.time, b.key); });
   while (sites.size() - static_cast<std::size_t>(first) + (rest.sums.calls > 0) > profiles::kMostTimedSites) {
     rest.sums.merge(sites.back().sums);
+    rest.lengths.merge(sites.back().lengths);
     sites.pop_back();
   }
   if (rest.sums.calls > 0) sites.push_back(rest);

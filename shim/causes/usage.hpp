@@ -114,12 +114,12 @@ inline void end_span_at_exit(Nanoseconds at, Nanoseconds MpiTime::*call) {
     read_at_exit(at, call);
 }
 
-/// Counts a call at its site, and shows it to `latecomer who`. Returns the sums of the site.
-inline profiles::TimedSums* count_at_site(const CallPlace& place) {
+/// Counts a call at its site, and shows it to `latecomer who`. Returns the site.
+inline profiles::TimedSite* count_at_site(const CallPlace& place) {
   profiles::TimedSite& site = timed_sites.at(place);
   ++site.sums.calls;
   live_enter_message(site.key);
-  return &site.sums;
+  return &site;
 }
 
 /// The same on another thread than the one that started MPI, for the profile only. nullptr: its time is not known.
@@ -154,6 +154,7 @@ class MessageCall {
   [[gnu::always_inline]] ~MessageCall() { end(); }
   /// Whether `latecomer who` sees the call: on the watched thread.
   bool has_site() const { return site_; }
+  profiles::TimedSite* site() const { return site_; }
   bool is_timed() const { return weight_ > 0; }
   /// Ends the scope early. Returns its time if that belongs to ranks: it waited, on a watched thread.
   [[gnu::always_inline]] Wait end() {
@@ -175,15 +176,15 @@ class MessageCall {
     if (mpi_time.messages.add(weight_, time)) [[unlikely]]
       draw_message_call(weight_, time, at);
     leave_mpi(profiles::ThreadPart::messages, weight_, time, at, thread_site_);
-    if (site_) site_->add(weight_, time);
+    if (site_) site_->sums.add(weight_, time);
     end_span_at_exit(at, &MpiTime::read);
     keep_on_disk(at);
-    return site_ && time > kTransfer ? Wait{weight_ * time, site_} : Wait{};
+    return site_ && time > kTransfer ? Wait{weight_ * time, &site_->sums} : Wait{};
   }
 
   bool open_;
   std::uint32_t weight_ = 0;
-  profiles::TimedSums* site_ = nullptr;  ///< on a watched thread
+  profiles::TimedSite* site_ = nullptr;  ///< on a watched thread
   ThreadSite* thread_site_ = nullptr;    ///< on another one
   Nanoseconds begin_ = 0;                ///< without the time inside MPI until then
 };
@@ -214,7 +215,7 @@ class OtherCall {
     leave_mpi(sum_ == &MpiTime::io ? profiles::ThreadPart::files : profiles::ThreadPart::other, 1, time, at,
               thread_site_);
     live->message.store(0, std::memory_order_relaxed);
-    if (site_) site_->add(1, time);
+    if (site_) site_->sums.add(1, time);
     end_span_at_exit(at, sum_);
     keep_on_disk(at);
   }
@@ -222,7 +223,7 @@ class OtherCall {
  private:
   bool counts_;
   Nanoseconds MpiTime::*sum_;
-  profiles::TimedSums* site_ = nullptr;
+  profiles::TimedSite* site_ = nullptr;
   ThreadSite* thread_site_ = nullptr;
   Nanoseconds begin_ = 0;
 };

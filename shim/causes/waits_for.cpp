@@ -16,6 +16,7 @@
 namespace latecomer::shim {
 
 constinit StartedMessages started_messages;
+constinit profiles::PeerTable peer_table;
 constinit std::atomic<MPI_Comm> translated{};
 
 namespace {
@@ -100,6 +101,7 @@ Rank peer_of(MPI_Comm comm, int rank) {
 void waited_for(Rank peer, const Wait& wait) {
   if (peer < 0 || peer == job_world().rank) return;
   sampler.wait_for(peer, wait.time);
+  peer_table.of(peer).waited += wait.time;
   wait.site->peers.add(peer, wait.time);
 }
 
