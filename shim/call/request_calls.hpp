@@ -147,11 +147,18 @@ int wait_for_all_requests(const CallPlace& place, int count, MPI_Request* reques
 void note_persistent_start(int count, const MPI_Request* requests);
 
 template <typename Native>
-int start_requests(int count, MPI_Request* requests, Native native) {
+int start_requests(const CallPlace& place, int count, MPI_Request* requests, Native native) {
   end_polls();
   keep_on_disk_sometimes();
   if (any_request_pending()) note_persistent_start(count, requests);
-  return native();
+  const bool counts = mpi_time.watched && Guard::program_calls();
+  LocalCall timed(counts);
+  const int rc = native();
+  if (!counts) return rc;
+  profiles::TimedSums& site = timed_sites.at(place).sums;
+  ++site.calls;
+  timed.end(site);
+  return rc;
 }
 
 /// The handle of an observed request becomes invalid.

@@ -37,7 +37,8 @@ struct MpiTime {
   bool sampled = false;                 ///< an interval of this thread is being sampled
   bool watched = false;                 ///< this thread's waits for messages are added up by rank
   bool polls = false;                   ///< a stretch of polls of this thread is open
-  ThreadRow* row = nullptr;             ///< of this thread; nullptr: not yet, or nothing is timed
+  profiles::LocalDraw locals;
+  ThreadRow* row = nullptr;  ///< of this thread; nullptr: not yet, or nothing is timed
 
   Nanoseconds inside() const { return collectives + io + other_mpi + messages.sum() + read; }
 };
@@ -187,6 +188,43 @@ class MessageCall {
   profiles::TimedSite* site_ = nullptr;  ///< on a watched thread
   ThreadSite* thread_site_ = nullptr;    ///< on another one
   Nanoseconds begin_ = 0;                ///< without the time inside MPI until then
+};
+
+/// Times a sample of the calls that wait for nobody: those that start messages, and polls that succeed at once. Such a
+/// call may copy a message, or move others on. On the thread that started MPI.
+class LocalCall {
+ public:
+  explicit LocalCall(bool counts) : weight_(counts ? mpi_time.locals.weigh_next() : 0) {
+    if (weight_ > 0) [[unlikely]]
+      begin_ = now() - mpi_time.inside();
+  }
+  /// The call has ended.
+  void end(profiles::TimedSums& site) {
+    if (weight_ > 0) [[unlikely]]
+      add(site);
+  }
+  /// For a poll that succeeds at once: counts it, with those that it stands for.
+  void end_poll(const CallPlace& place) {
+    if (weight_ == 0) [[likely]]
+      return;
+    profiles::TimedSums& site = timed_sites.at(place).sums;
+    site.calls += weight_;
+    add(site);
+  }
+  /// The call turned out to be of another kind.
+  void drop() {
+    if (weight_ > 0) mpi_time.locals.draw_next(0);
+  }
+
+ private:
+  [[gnu::noinline]] void add(profiles::TimedSums& site) {
+    const Nanoseconds time = std::max<Nanoseconds>(0, now() - mpi_time.inside() - begin_);
+    mpi_time.messages.add_time(weight_, time);
+    site.add(weight_, time);
+    mpi_time.locals.draw_next(time);
+  }
+  std::uint32_t weight_;
+  Nanoseconds begin_ = 0;
 };
 
 /// Times its scope, a call that adds to one of the other sums of MpiTime, as MessageCall does. Such calls never rest:

@@ -140,27 +140,19 @@ struct MessageKind {
 
 /// Of a call that starts a message to or from the rank `peer` of `comm`, or makes a persistent one.
 template <typename Native>
-int start_message(Native native, const MPI_Request* request, MPI_Comm comm, int peer, MessageKind kind) {
+int start_message(const CallPlace& place, Native native, const MPI_Request* request, MPI_Comm comm, int peer,
+                  MessageKind kind, Payload payload) {
   end_polls();
   keep_on_disk_sometimes();
+  const bool counts = mpi_time.watched && Guard::program_calls();
+  LocalCall timed(counts);
   const int rc = native();
-  if (mpi_time.watched && Guard::program_calls() && rc == MPI_SUCCESS)
-    note_started(*request, comm, peer, kind.receives, kind.persistent);
-  return rc;
-}
-
-/// Of a call that starts a send to the rank `to` of `comm`. It has a site, as calls that may wait have.
-template <typename Native>
-int start_send(const CallPlace& place, Native native, const MPI_Request* request, MPI_Comm comm, int to,
-               Payload payload) {
-  end_polls();
-  keep_on_disk_sometimes();
-  const int rc = native();
-  if (!mpi_time.watched || !Guard::program_calls() || rc != MPI_SUCCESS) return rc;
-  const Rank peer = note_started(*request, comm, to, false, false);
+  if (!counts || rc != MPI_SUCCESS) return rc;
   profiles::TimedSite& site = timed_sites.at(place);
   ++site.sums.calls;
-  if (to != MPI_PROC_NULL) count_message(site, peer, payload.bytes());
+  timed.end(site.sums);
+  const Rank to = note_started(*request, comm, peer, kind.receives, kind.persistent);
+  if (!kind.receives && !kind.persistent && peer != MPI_PROC_NULL) count_message(site, to, payload.bytes());
   return rc;
 }
 

@@ -44,7 +44,7 @@ def test_sums_are_those_of_the_process(all_timed):
     for site in profile["timed_sites"]:
         assert sum(row["time_ns"] for row in site["by_rank"]) == pytest.approx(site["time_ns"], rel=1e-9)
         assert sum(row["calls"] for row in site["by_rank"]) == site["calls"]
-        assert site["timed"] == site["calls"] and site["frames"][0]["file"].endswith("message_sites.c")
+        assert (site["timed"] == site["calls"] or site["call"] == "MPI_Irecv") and site["frames"][0]["file"].endswith("message_sites.c")
     times = [one["time_ns"] for one in profile["timed_sites"]]
     assert times == sorted(times, reverse=True)
 
