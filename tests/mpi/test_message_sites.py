@@ -52,7 +52,7 @@ def test_sums_are_those_of_the_process(all_timed):
 @pytest.mark.skipif(bool(sanitized), reason="a sanitizer changes the times")
 def test_sites_and_peers_are_those_that_the_program_measured(all_timed):
     measured, profile = all_timed
-    assert len(measured) == 20
+    assert len(measured) == 24
     for functions, calls, peer, ns, count in measured:
         sites = sites_of(profile, functions, calls)
         rows = [row_of(site, 0) for site in sites]
