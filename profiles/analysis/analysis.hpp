@@ -56,6 +56,14 @@ struct ProcessFigures {
       peers{};                ///< ranks whose messages it waited for, longest first, ns of the whole run
   double messages_error = 0;  ///< standard error of the time in messages
   double covered = 0;         ///< the time in which its waits in collectives are known; 0: `wall`
+  /// A row of threads that did not start MPI.
+  struct Threads {
+    double threads = 0, calls = 0;
+    std::vector<double> time{};  ///< by part, in the order of kThreadParts
+    bool shared = false;         ///< several of them ran at a time
+  };
+  std::vector<Threads> threads{};
+  double all_threads_inside = 0;  ///< time for which all threads that call MPI were inside at once, at least
   double known() const { return covered > wall ? covered : wall; }
   double between() const { return wall - times.ends; }
 };

@@ -123,14 +123,25 @@ struct TimedCalls {
   std::string id, call, part;      ///< "several" in the row of all further sites
   std::vector<NamedFrame> frames;  ///< innermost first; at least one
   double calls = 0, timed = 0;
-  double time = 0, error = 0;  ///< in the calls; its standard error
-  double together = 0;         ///< of `time`: waits for several ranks at once
+  double time = 0, error = 0;      ///< in the calls; its standard error
+  double together = 0;             ///< of `time`: waits for several ranks at once
+  double messages = 0, bytes = 0;  ///< that the calls sent, or received at once
   struct Row {
     long rank = 0;  ///< the first one, if several share the row
     double time = 0;
     std::vector<IntervalFigures::Peer> peers;  ///< longest first
   };
   std::vector<Row> rows;
+};
+
+/// What a row of ranks sent to another row, and how long it waited for the messages of that.
+struct PairFigures {
+  long rank = 0, peer = 0;  ///< the first ones of their rows
+  double messages = 0, bytes = 0, waited = 0;
+};
+struct PairsFigures {
+  long per_row = 1;
+  std::vector<PairFigures> pairs;  ///< those that are not zero
 };
 
 /// Calls that some figures leave out (profiles/record/not_counted.hpp).
@@ -178,7 +189,9 @@ struct Profile {
   std::optional<core::Network> network;             ///< as the job measured it, or as its policy has it
   std::vector<analysis::ProcessFigures> processes;  ///< empty: a profile of the first versions
   std::vector<analysis::TimedCalls> timed_sites;    ///< longest first
-  std::vector<analysis::HostLoadFigures> loads;     ///< one per host at most
+  std::vector<analysis::TimedCalls> thread_sites;   ///< those of the threads that did not start MPI
+  analysis::PairsFigures pairs;
+  std::vector<analysis::HostLoadFigures> loads;  ///< one per host at most
   std::vector<analysis::UncountedFigures> not_counted;
   std::vector<Site> sites;  ///< in the order of the file
   std::vector<analysis::Communicator> communicators;

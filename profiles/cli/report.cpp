@@ -181,11 +181,12 @@ void print_json(WholeProfile& whole, const Profile& profile) {
     sites.push_back(std::move(site));
   }
   whole.profile["sites"] = std::move(sites);
-  if (const auto timed = whole.profile.find("timed_sites"); timed != whole.profile.end())
-    std::erase_if(timed->get_ref<Json::array_t&>(), [&](const Json& one) {
-      return std::ranges::find(profile.timed_sites, one["id"].get<std::string>(), &analysis::TimedCalls::id) ==
-             profile.timed_sites.end();
-    });
+  for (const auto& [key, kept] :
+       {std::pair("timed_sites", &profile.timed_sites), std::pair("thread_sites", &profile.thread_sites)})
+    if (const auto timed = whole.profile.find(key); timed != whole.profile.end())
+      std::erase_if(timed->get_ref<Json::array_t&>(), [&](const Json& one) {
+        return std::ranges::find(*kept, one["id"].get<std::string>(), &analysis::TimedCalls::id) == kept->end();
+      });
   if (!profile.last_state.ranks.empty()) {
     Json state = last_state_json(profile.last_state);
     state["findings"] = Hang(profile.last_state).findings();
@@ -227,12 +228,18 @@ void print_tsv(const Profile& profile) {
 }
 
 void print_calls_tsv(const Profile& profile) {
-  std::printf("call\tpart\tcalls\ttime_ns\ttime_error_ns\tshare\tmost_on\twaits_for\tplace\n");
-  const std::vector<TimedRow> rows = timed_rows(profile);
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    std::printf("%s\t%s\t%.0f\t%.0f\t%.0f\t%s\t%s\t%s\t%s\n", rows[i].call.c_str(), profile.timed_sites[i].part.c_str(),
-                rows[i].calls, rows[i].time, profile.timed_sites[i].error, tsv_share(rows[i].share).c_str(),
-                rows[i].most_on.c_str(), rows[i].waits_for.c_str(), rows[i].place.c_str());
+  std::printf(
+      "call\tpart\tcalls\ttime_ns\ttime_error_ns\tshare\tmost_on\twaits_for\tplace\tthreads\tmessages\tbytes\n");
+  const auto print = [&](const std::vector<analysis::TimedCalls>& sites, const char* threads) {
+    const std::vector<TimedRow> rows = timed_rows(profile, sites);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      std::printf("%s\t%s\t%.0f\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\n", rows[i].call.c_str(),
+                  sites[i].part.c_str(), rows[i].calls, rows[i].time, sites[i].error, tsv_share(rows[i].share).c_str(),
+                  rows[i].most_on.c_str(), rows[i].waits_for.c_str(), rows[i].place.c_str(), threads, rows[i].messages,
+                  rows[i].bytes);
+  };
+  print(profile.timed_sites, "main");
+  print(profile.thread_sites, "other");
 }
 
 /// What latecomer took, and how many of the calls it logged.
@@ -269,7 +276,7 @@ std::string not_counted_text(const Profile& profile) {
   for (const analysis::UncountedFigures& one : profile.not_counted)
     if (const auto kind = std::ranges::find(kUncounted, one.what, &UncountedKind::key); kind != std::end(kUncounted))
       out += (out.empty() ? "Not counted: " : "; ") + std::string(kind->words) + " (" +
-             core::grouped(static_cast<std::int64_t>(one.calls)) + " calls of " +
+             core::grouped(static_cast<std::int64_t>(one.calls)) + (one.calls == 1 ? " call of " : " calls of ") +
              core::grouped(static_cast<std::int64_t>(one.ranks)) + (one.ranks == 1 ? " rank)" : " ranks)");
   return out.empty() ? out : out + ".";
 }
@@ -326,6 +333,7 @@ void print_all(const Profile& profile, const std::string& file, int top) {
   print_sites(profile, profile.sites.size(), true);
   print_timed_sites(profile, profile.timed_sites.size(), 0, true);
   print_ranks(profile.analysis, top);
+  print_threads(profile, static_cast<std::size_t>(top));
   print_communicators(profile, top);
   if (!profile.last_state.ranks.empty())
     std::printf("\nlast state of the ranks\n%s", Hang(profile.last_state).table(true).c_str());
@@ -357,10 +365,11 @@ int report(const ReportOptions& o) {
   std::ranges::stable_sort(profile.sites, [&](const Site& a, const Site& b) { return key->value(a) > key->value(b); });
   if (!o.site.empty()) {
     std::erase_if(profile.sites, [&](const Site& s) { return !site_matches(s.id, s.place(), o.site); });
-    std::erase_if(profile.timed_sites, [&](const analysis::TimedCalls& s) {
-      return !site_matches(s.id, analysis::place_of(s.frames), o.site);
-    });
-    if (profile.sites.empty() && profile.timed_sites.empty())
+    for (auto* sites : {&profile.timed_sites, &profile.thread_sites})
+      std::erase_if(*sites, [&](const analysis::TimedCalls& s) {
+        return !site_matches(s.id, analysis::place_of(s.frames), o.site);
+      });
+    if (profile.sites.empty() && profile.timed_sites.empty() && profile.thread_sites.empty())
       throw BadUsage("--site: no site matches '" + o.site + "'");
   }
   if (page) {

@@ -217,6 +217,7 @@ class ProfileWriter {
         process["messages_error_ns"] = p.process.messages_error;
       }
       add_peers(process, p.process.peers, 1);
+      add_threads(process, p.process);
       put(std::string(i ? "," : "") + "\n" + json_text(process));
     }
     put("]," + hosts_text() + "\n\"not_counted\": " + json_text(not_counted_json()) +
@@ -228,8 +229,12 @@ class ProfileWriter {
       write_site(rows[i]);
     }
     put("],\n\"timed_sites\": [");
-    write_timed_sites();
-    put("],\n\"communicators\": [");
+    write_timed_sites(false);
+    put("],\n\"thread_sites\": [");
+    write_timed_sites(true);
+    put("],\n\"pairs\": ");
+    write_pairs();
+    put(",\n\"communicators\": [");
     write_groups();
     put("]");
     if (job.record_arrivals || !sampled_.numbers.empty()) {
@@ -747,11 +752,51 @@ class ProfileWriter {
     return out;
   }
 
+  /// Of the threads that did not start MPI.
+  static void add_threads(Json& process, const Process& of) {
+    if (of.threads.empty()) return;
+    process["all_threads_in_mpi_ns"] = of.all_inside;
+    for (const ThreadSums& row : of.threads) {
+      Json one = {{"threads", row.threads}, {"calls", row.calls}};
+      for (std::size_t i = 0; i < row.time.size(); ++i) one[std::string(kThreadParts[i])] = row.time[i];
+      if (row.shared != 0) one["shared"] = true;
+      process["threads"].push_back(one);
+    }
+  }
+
+  void add_lengths(Json& site, const TimedKey& key) const {
+    const auto found = all_.lengths.find(key);
+    if (found == all_.lengths.end()) return;
+    site["messages"] = found->second.count();
+    site["bytes"] = found->second.bytes;
+    for (std::size_t i = 0; i < Lengths::kBuckets; ++i)
+      if (found->second.messages[i] > 0)
+        site["lengths"].push_back(
+            {{"least", i == 0 ? 0 : std::uint64_t{1} << (i - 1)}, {"messages", found->second.messages[i]}});
+  }
+
+  /// What went between pairs of ranks.
+  void write_pairs() {
+    const int per_row = PeerTable::per_row(all_.sum.job.ranks);
+    std::string text = "{\"ranks_per_row\": " + std::to_string(per_row) + ", \"rows\": [";
+    bool first = true;
+    for (const auto& [rows, sums] : all_.pairs) {
+      text += (first ? "\n  " : ",\n  ") + json_text(Json({{"rank", rows.first * per_row},
+                                                           {"peer", rows.second * per_row},
+                                                           {"messages", sums.messages},
+                                                           {"bytes", sums.bytes},
+                                                           {"wait_ns", sums.waited}}));
+      first = false;
+      put_if_long(text);
+    }
+    put(text + "]}");
+  }
+
   /// The sites of calls that are no collectives, with the most time first.
-  void write_timed_sites() {
+  void write_timed_sites(bool other_threads) {
     std::vector<std::pair<TimedKey, TimedSums>> all;
     for (const auto& [key, rows] : all_.timed) {
-      if (key.call >= std::size(kMpiCalls)) continue;
+      if (key.call >= std::size(kMpiCalls) || key.other_threads != other_threads) continue;
       TimedSums& sums = all.emplace_back(key, TimedSums{}).second;
       for (const auto& [row, one] : rows) sums.merge(one);
     }
@@ -768,6 +813,7 @@ class ProfileWriter {
                             : section == "others" || section == "job" ? "other"
                                                                       : "messages"}};
       head.update(timed_json(sums));
+      add_lengths(head, key);
       text += (text.empty() ? "\n" : ",\n") + json_text(head);
       text.pop_back();
       text += ",\n \"by_rank\":[";

@@ -22,6 +22,7 @@
 #include "profiles/format/last_state.hpp"
 #include "profiles/format/redact.hpp"
 #include "profiles/format/shape.hpp"
+#include "profiles/record/thread_sums.hpp"
 #include "profiles/symbols/names.hpp"
 
 namespace latecomer::profiles {
@@ -302,6 +303,14 @@ std::vector<analysis::ProcessFigures> processes_of(const Json& profile) {
     if (one.covered > 0) one.covered += one.times.init;
     one.messages_error = number_in(p, "messages_error_ns");
     one.peers = peers_of(p);
+    one.all_threads_inside = number_in(p, "all_threads_in_mpi_ns");
+    for (const Json& row : p.value("threads", Json::array())) {
+      analysis::ProcessFigures::Threads& its = one.threads.emplace_back();
+      its.threads = number_in(row, "threads");
+      its.calls = number_in(row, "calls");
+      for (const std::string_view part : kThreadParts) its.time.push_back(number_in(row, part));
+      its.shared = row.value("shared", false);
+    }
   }
   return out;
 }
@@ -350,8 +359,19 @@ analysis::TimedCalls timed_site_of(const Json& json) {
   out.time = number_in(json, "time_ns");
   out.error = number_in(json, "time_error_ns");
   out.together = number_in(json, "together_ns");
+  out.messages = number_in(json, "messages");
+  out.bytes = number_in(json, "bytes");
   for (const Json& row : json["by_rank"])
     out.rows.push_back({rank_in(number_in(row, "rank")), number_in(row, "time_ns"), peers_of(row)});
+  return out;
+}
+
+analysis::PairsFigures pairs_of(const Json& json) {
+  analysis::PairsFigures out;
+  out.per_row = std::max(1L, rank_in(number_in(json, "ranks_per_row")));
+  for (const Json& row : json["rows"])
+    out.pairs.push_back({rank_in(number_in(row, "rank")), rank_in(number_in(row, "peer")), number_in(row, "messages"),
+                         number_in(row, "bytes"), number_in(row, "wait_ns")});
   return out;
 }
 
@@ -543,6 +563,8 @@ Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
     progress.done();
   }
   for (const Json& site : json.value("timed_sites", Json::array())) out.timed_sites.push_back(timed_site_of(site));
+  for (const Json& site : json.value("thread_sites", Json::array())) out.thread_sites.push_back(timed_site_of(site));
+  if (const auto pairs = json.find("pairs"); pairs != json.end()) out.pairs = pairs_of(*pairs);
   if (const auto all = json.find("communicators"); all != json.end())
     for (const Json& one : *all)
       out.communicators.push_back({one["members"].get<std::string>(), one["comm_size"].get<int>(),

@@ -88,7 +88,7 @@ class Redaction {
     for (const std::string& host : hosts)
       if (const auto dot = host.find('.'); dot != std::string::npos && dot > 0)
         names_.try_emplace(host.substr(0, dot), names_[host]);
-    for (const char* list : {"sites", "timed_sites"})
+    for (const char* list : {"sites", "timed_sites", "thread_sites"})
       for (const Json& site : profile.value(list, Json::array()))
         for (const Json& frame : site["frames"])
           for (const char* key : {"module", "file"})

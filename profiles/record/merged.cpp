@@ -64,8 +64,13 @@ void Merged::add(const Contribution& one) {
     sum.local[e.key].merge(e.site);
     if (e.site.before.samples > 0 && !without_rows_.contains(e.key)) before[e.key][row].merge(e.site.before);
   }
-  for (const TimedSite& site : one.timed_sites) timed[site.key][row].merge(site.sums);
+  for (const TimedSite& site : one.timed_sites) {
+    timed[site.key][row].merge(site.sums);
+    if (site.lengths.count() > 0) lengths[site.key].merge(site.lengths);
+  }
   limit_timed();
+  for (const PeerSums& peer : one.peers)
+    pairs[{one.rank / PeerTable::per_row(one.job.ranks), peer.row}].merge(peer.sums);
   sum.edges += one.edges;
   sum.edge_sum += one.edge_sum;
   take_frames(one.frames);
@@ -102,6 +107,8 @@ void Merged::merge(Merged&& other) {
   folded_.merge(other.folded_);
   for (const auto& [key, rows] : other.timed)
     for (const auto& [row, sums] : rows) timed[key][row].merge(sums);
+  for (const auto& [key, sums] : other.lengths) lengths[key].merge(sums);
+  for (const auto& [key, sums] : other.pairs) pairs[key].merge(sums);
   limit_timed();
   sum.edges += other.sum.edges;
   sum.edge_sum += other.sum.edge_sum;
@@ -208,8 +215,10 @@ void Merged::limit_before() {
 
 void Merged::limit_timed() {
   const auto fold = [&](auto at) {
-    for (const auto& [row, sums] : at->second) timed[TimedKey{}][row].merge(sums);
-    timed.erase(at);
+    const TimedKey key = at->first, rest{.other_threads = key.other_threads};
+    for (const auto& [row, sums] : at->second) timed[rest][row].merge(sums);
+    if (const auto its = lengths.extract(key)) lengths[rest].merge(its.mapped());
+    timed.erase(key);
   };
   for (const TimedKey& key : folded_)
     if (const auto at = timed.find(key); at != timed.end()) fold(at);

@@ -30,7 +30,7 @@ inline constexpr UncountedKind kUncounted[] = {
     {"neighbours", "waits in neighbour collectives"},
     {"nonblocking", "waits for late ranks in non-blocking collectives"},
     {"persistent", "arrivals of persistent collectives"},
-    {"other_threads", "time in calls of threads that did not start MPI"},
+    {"other_threads", "polls of threads that did not start MPI"},
     {"requests", "ends of collectives whose requests were too many"},
     {"logs", "arrivals of calls for which a log had no room"},
     {"sites", "call sites beyond the 4,096th of a rank"}};

@@ -301,7 +301,7 @@ auto head_of(auto& c) {
                   c.job.wall_time_s, c.job.network_from, c.job.network, c.job.record_arrivals, c.job.promised,
                   c.job.forced, c.job_key, c.finished, c.rank, c.host, c.clock_domain, c.clock_offset,
                   c.clock_uncertainty, c.clock_looks, c.edges, c.edge_sum, c.process, c.unplanned, c.loads,
-                  c.not_counted, c.timed_sites, c.frames);
+                  c.not_counted, c.timed_sites, c.peers, c.frames);
 }
 
 /// Those at the end.

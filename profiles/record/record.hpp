@@ -26,6 +26,7 @@
 #include "profiles/record/not_counted.hpp"
 #include "profiles/record/peers.hpp"
 #include "profiles/record/site_key.hpp"
+#include "profiles/record/thread_sums.hpp"
 #include "profiles/record/timed_site.hpp"
 
 namespace latecomer::profiles {
@@ -517,10 +518,12 @@ struct Process {
   Nanoseconds unlogged = 0;     ///< time of epochs that were not logged, and that no logged one stands for
   /// Calls of the main thread whose times are in `usage.messages`, and those of them that were timed.
   std::uint64_t message_calls = 0, message_calls_timed = 0;
-  Nanoseconds messages_error = 0;  ///< standard error of `usage.messages`
+  Nanoseconds messages_error = 0;   ///< standard error of `usage.messages`
+  std::vector<ThreadSums> threads;  ///< of the threads that did not start MPI, and call it
+  Nanoseconds all_inside = 0;  ///< time for which all threads that call MPI were inside at once; 0: one thread does
   static auto members(auto& p) {
     return std::tie(p.usage, p.peers, p.cores, p.host_cores, p.courteous, p.cost, p.init, p.ended, p.unlogged,
-                    p.message_calls, p.message_calls_timed, p.messages_error, p.core_list);
+                    p.message_calls, p.message_calls_timed, p.messages_error, p.core_list, p.threads, p.all_inside);
   }
 };
 
@@ -542,9 +545,10 @@ struct Contribution {
   std::uint64_t edges = 0;  ///< number of calls of latecomer_edge
   double edge_sum = 0;      ///< sum of their fractions
   std::vector<Unplanned> unplanned;
-  std::vector<TimedSite> timed_sites;  ///< of the main thread; empty in Merged::sum
+  std::vector<TimedSite> timed_sites;  ///< those of the main thread first; empty in Merged::sum
   std::vector<HostLoad> loads;         ///< of this host, if this process measures it
   NotCounted not_counted;              ///< without the kinds that the local sites tell
+  std::vector<PeerSums> peers;         ///< of the main thread, those that are not zero; empty in Merged::sum
   std::vector<std::string> warnings;
   std::vector<Log> logs;
   CallSample sample;                   ///< of the calls on MPI_COMM_WORLD, where all ranks keep one

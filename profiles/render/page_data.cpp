@@ -186,10 +186,30 @@ Json communicators(const Profile& profile) {
 /// Rows with the columns of kTimedTitles.
 Json timed_sites(const Profile& profile) {
   Json rows = Json::array();
-  for (const TimedRow& row : timed_rows(profile))
-    rows.push_back({row.call, rounded(row.calls), rounded(row.time), share_json(row.share), row.most_on, row.waits_for,
-                    row.place});
+  for (const TimedRow& row : timed_rows(profile, profile.timed_sites))
+    rows.push_back({row.call, rounded(row.calls), row.messages > 0 ? rounded(row.bytes) : Json(nullptr),
+                    rounded(row.time), share_json(row.share), row.most_on, row.waits_for, row.place});
   return {{"titles", kTimedTitles}, {"rows", rows}};
+}
+
+/// Rows and columns of ranks; null: no message between ranks is known.
+Json pairs(const Profile& profile, std::int64_t ranks) {
+  const std::int64_t per = profile.pairs.per_row, rows = (ranks + per - 1) / per;
+  constexpr std::int64_t kMost = 256;  // as the profile has
+  if (profile.pairs.pairs.empty() || rows > kMost) return nullptr;
+  std::vector<double> sent(static_cast<std::size_t>(rows * rows), -1), waited = sent, messages = sent;
+  for (const analysis::PairFigures& pair : profile.pairs.pairs) {
+    if (pair.rank < 0 || pair.rank >= ranks || pair.peer < 0 || pair.peer >= ranks) continue;
+    const auto at = static_cast<std::size_t>(pair.rank / per * rows + pair.peer / per);
+    sent[at] = pair.bytes;
+    messages[at] = static_cast<double>(pair.messages);
+    waited[at] = pair.waited;
+  }
+  return {{"rows", rows},
+          {"ranks_per_row", per},
+          {"bytes", packed(sent)},
+          {"messages", packed(messages)},
+          {"waited", packed(waited)}};
 }
 
 /// [[title, share], ...], the largest first; null: no cause is known.
@@ -308,6 +328,7 @@ Json page_data(const Profile& profile) {
           {"time", time_bars(profile.analysis, ranks)},
           {"communicators", communicators(profile)},
           {"timed", timed_sites(profile)},
+          {"pairs", pairs(profile, ranks)},
           {"sites_alone", alone},
           {"heat", heat_map(shown, profile.analysis.ranks_per_row(), ranks)},
           {"tables", tables(profile.analysis)},

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <numeric>
+#include <utility>
 
 #include "profiles/base/text.hpp"
 #include "profiles/render/text_table.hpp"
@@ -21,8 +23,9 @@ std::string longest(const std::map<long, double>& by_rank, double time, double e
 }
 
 TimedRow row_of(const analysis::TimedCalls& site, double rank_time) {
-  TimedRow out{
-      site.call, site.calls, site.time, Share::of(site.time, rank_time), "-", "-", analysis::place_of(site.frames)};
+  TimedRow out{site.call,  site.calls, site.messages,
+               site.bytes, site.time,  Share::of(site.time, rank_time),
+               "-",        "-",        analysis::place_of(site.frames)};
   if (site.time <= 0) return out;
   std::map<long, double> spent, awaited;
   bool all_peers = true;
@@ -39,33 +42,84 @@ TimedRow row_of(const analysis::TimedCalls& site, double rank_time) {
 
 }  // namespace
 
-std::vector<TimedRow> timed_rows(const Profile& profile) {
+std::vector<TimedRow> timed_rows(const Profile& profile, const std::vector<analysis::TimedCalls>& sites) {
   std::vector<TimedRow> out;
-  out.reserve(profile.timed_sites.size());
-  for (const analysis::TimedCalls& site : profile.timed_sites) out.push_back(row_of(site, profile.job.rank_time()));
+  out.reserve(sites.size());
+  for (const analysis::TimedCalls& site : sites) out.push_back(row_of(site, profile.job.rank_time()));
   return out;
 }
 
+namespace {
+
+void print_rows(std::vector<TimedRow>& rows, bool wide) {
+  std::vector<TextTable::Column> columns;
+  for (std::size_t i = 0; i < kTimedTitles.size(); ++i) columns.push_back({kTimedTitles[i], i == 0 || i >= 5});
+  TextTable table(columns);
+  for (TimedRow& row : rows)
+    table.add({row.call, std::to_string(static_cast<long>(row.calls)),
+               row.messages > 0 ? human_bytes(row.bytes) : std::string("-"), human_time(row.time),
+               percent(row.share, "-"), row.most_on, row.waits_for, row.place});
+  table.print(wide ? 0 : kLineWidth);
+}
+
+}  // namespace
+
 void print_timed_sites(const Profile& profile, std::size_t most, double least, bool wide) {
-  std::vector<TimedRow> rows = timed_rows(profile);
+  std::vector<TimedRow> rows = timed_rows(profile, profile.timed_sites);
   const std::size_t all = rows.size();
   std::erase_if(rows, [&](const TimedRow& row) { return !(row.share.value() >= least); });
   if (rows.empty()) return;
   rows.resize(std::min(most, rows.size()));
   std::printf("\nother MPI calls that may wait, longest time first\n");
-  std::vector<TextTable::Column> columns;
-  for (std::size_t i = 0; i < kTimedTitles.size(); ++i) columns.push_back({kTimedTitles[i], i == 0 || i >= 4});
-  TextTable table(columns);
-  for (TimedRow& row : rows)
-    table.add({row.call, std::to_string(static_cast<long>(row.calls)), human_time(row.time), percent(row.share, "-"),
-               row.most_on, row.waits_for, row.place});
-  table.print(wide ? 0 : kLineWidth);
+  print_rows(rows, wide);
   if (all > rows.size()) std::printf("... and %zu more call sites.\n", all - rows.size());
   if (wide)
     std::printf(
-        "\ntime, sum: of all ranks in these calls; share: of the ranks' time; most on: the rank with the most of it; "
+        "\nbytes: in the messages that the calls sent, or received before they returned; time, sum: of all ranks in these calls; share: of the ranks' time; most on: the rank with the most of it; "
         "waits for: the rank\nwhose messages the calls awaited longest, or `several` if calls waited for several ranks "
         "at once.\n");
+}
+
+void print_threads(const Profile& profile, std::size_t most) {
+  const auto time_in_mpi = [](const analysis::ProcessFigures::Threads& row) {
+    return std::accumulate(row.time.begin(), row.time.end(), 0.0);
+  };
+  std::vector<std::pair<double, const analysis::ProcessFigures*>> ranks;
+  for (const analysis::ProcessFigures& process : profile.processes) {
+    double all = 0;
+    for (const auto& row : process.threads) all += time_in_mpi(row);
+    if (!process.threads.empty()) ranks.emplace_back(all, &process);
+  }
+  if (ranks.empty()) return;
+  std::ranges::stable_sort(ranks, [](const auto& a, const auto& b) { return a.first > b.first; });
+  ranks.resize(std::min(most, ranks.size()));
+  std::printf("\nthreads that did not start MPI: their time in its calls, as shares of the rank's own time\n");
+  TextTable table({{"rank", false},
+                   {"threads", false},
+                   {"calls", false},
+                   {"in coll.", false},
+                   {"messages", false},
+                   {"files", false},
+                   {"other MPI", false},
+                   {"all in MPI", false}});
+  for (const auto& [sum, process] : ranks)
+    for (const auto& row : process->threads) {
+      std::vector<std::string> cells{std::to_string(process->rank), std::to_string(static_cast<long>(row.threads)),
+                                     std::to_string(static_cast<long>(row.calls))};
+      // Several threads of a row may have run at a time.
+      for (const double time : row.time)
+        cells.push_back(row.shared ? human_time(time) : percent(Share::of(time, process->between()), "-"));
+      const bool first = &row == process->threads.data();
+      cells.push_back(first ? percent(Share::of(process->all_threads_inside, process->between()), "-") : "");
+      table.add(cells);
+    }
+  table.print(0);
+  std::printf(
+      "\nthreads: that have had the row, one at a time; all in MPI: all threads that call MPI were inside at once.\n");
+  std::vector<TimedRow> rows = timed_rows(profile, profile.thread_sites);
+  if (rows.empty()) return;
+  std::printf("\nMPI calls of these threads that may wait and are no collectives, longest time first\n");
+  print_rows(rows, true);
 }
 
 }  // namespace latecomer::profiles

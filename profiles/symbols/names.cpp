@@ -101,9 +101,10 @@ bool resolve_names(Json& profile, Progress::Patience patience) {
         for (Json& frame : caller["frames"]) name(frame, false);
     progress.done();
   }
-  if (const auto timed = profile.find("timed_sites"); timed != profile.end())
-    for (Json& site : *timed)
-      for (Json& frame : site["frames"]) name(frame, &frame == &site["frames"].front());
+  for (const char* list : {"timed_sites", "thread_sites"})
+    if (const auto timed = profile.find(list); timed != profile.end())
+      for (Json& site : *timed)
+        for (Json& frame : site["frames"]) name(frame, &frame == &site["frames"].front());
   if (const auto state = profile.find("last_state"); state != profile.end())
     for (Json& place : (*state)["places"])
       for (Json& frame : place["frames"]) name(frame, true);

@@ -1,64 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What Describe asks MPI: sizes of datatypes, and what operators are. Predefined ones are asked once.
+// What Describe asks MPI about operators. Predefined ones are asked once.
 #include "shim/call/describe.hpp"
 
 #include "shim/mpi/operators.hpp"
+#include "shim/mpi/type_sizes.hpp"
 #include "shim/runner/layout.hpp"
 
 namespace latecomer::shim {
 
 namespace {
-
-constexpr std::int32_t kUntold = -1;
-
-/// The predefined types by hash of the handle. Their sizes never change, so ask MPI once. A type that the library may
-/// lack ends the program if it is asked about, so its size is untold.
-class TypeTable {
- public:
-  struct Entry {
-    MPI_Datatype type = MPI_DATATYPE_NULL;
-    std::uint8_t group = 0;
-    std::int32_t size = 0;
-  };
-  TypeTable() {
-    for (const KnownType& known : known_types()) {
-      if (known.type == MPI_DATATYPE_NULL) continue;
-      std::size_t at = place(known.type);
-      while (entries_[at].type != MPI_DATATYPE_NULL && entries_[at].type != known.type) at = (at + 1) % kSize;
-      MPI_Count size = 0;
-      if (may_lack(known.type)) entries_[at] = {known.type, known.group, kUntold};
-      else if (PMPI_Type_size_x(known.type, &size) == MPI_SUCCESS)
-        entries_[at] = {known.type, known.group, static_cast<std::int32_t>(size)};
-    }
-  }
-  /// nullptr if the type is not one of them.
-  const Entry* find(MPI_Datatype type) const {
-    for (std::size_t at = place(type);; at = (at + 1) % kSize) {
-      if (entries_[at].type == type) return &entries_[at];
-      if (entries_[at].type == MPI_DATATYPE_NULL) return nullptr;
-    }
-  }
-
- private:
-  // Derived: the hash has 8 bits. The 73 types fill 29%, so a search is short and always ends at a free entry. 3 KiB.
-  static constexpr std::size_t kSize = 256;
-  static std::size_t place(MPI_Datatype type) {
-    return static_cast<std::uint32_t>(bits_of(type) ^ bits_of(type) >> 4) * 2654435761u >> 24;
-  }
-  Entry entries_[kSize];
-};
-const TypeTable* types = nullptr;
-
-[[gnu::noinline, gnu::cold]] const TypeTable& make_types() {
-  static const TypeTable made;
-  __atomic_store_n(&types, &made, __ATOMIC_RELEASE);
-  return made;
-}
-
-inline const TypeTable& predefined() {
-  const TypeTable* there = __atomic_load_n(&types, __ATOMIC_ACQUIRE);
-  return there ? *there : make_types();
-}
 
 /// A predefined operator and a datatype. MPI uses neither handle for anything else, so the last pair stays valid.
 struct KnownPair {
@@ -75,7 +25,7 @@ constinit thread_local std::pair<MPI_Op, MPI_Datatype> last_accepted{};
   static const auto operators = known_operators();
   for (const KnownOperator& known : operators) {
     if (known.op != op) continue;
-    const auto* of_table = predefined().find(type);
+    const auto* of_table = predefined_types().find(type);
     const std::uint8_t group = of_table ? of_table->group : group_by_envelope(type);
     last_pair = {op, type, known.op_class, (group & known.groups) != 0, is_exact(group, known.op_class)};
     if (!of_table && group == 0) last_pair.type = MPI_Datatype{};  // the program's: its handle may get another meaning
@@ -89,11 +39,7 @@ constinit thread_local std::pair<MPI_Op, MPI_Datatype> last_accepted{};
 core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
   if (count < 0 || type == MPI_DATATYPE_NULL) return -1;
   MPI_Count size = 0;
-  if (const auto* known = predefined().find(type); known && known->size != kUntold) [[likely]] {
-    size = known->size;
-    last_type.store(std::uint64_t{bits_of(type)} << kSizeBits | static_cast<std::uint64_t>(size),
-                    std::memory_order_relaxed);
-  } else if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return -1;
+  if (!size_of_type(type, size)) return -1;
   // Modulo 2^64, as MPI computes the sizes of types: so all ranks get the same number.
   const auto bytes = static_cast<core::Bytes>(static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(count) *
                                               static_cast<std::uint64_t>(times));

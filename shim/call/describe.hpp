@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "shim/executor/call.hpp"
+#include "shim/mpi/type_sizes.hpp"
 
 namespace latecomer::shim {
 
@@ -75,20 +76,16 @@ class Describe {
   }
 
   /// The predefined datatype of the last call that had one, and its size in bytes.
-  static std::pair<MPI_Datatype, std::int32_t> known_type() {
-    const std::uint64_t last = last_type.load(std::memory_order_relaxed);
-    return {handle_of<MPI_Datatype>(last >> kSizeBits), static_cast<std::int32_t>(last & kMostSize)};
-  }
+  static std::pair<MPI_Datatype, std::int32_t> known_type() { return last_type.get(); }
   /// The operator of the last reduction in an idle epoch, if MPI does not refuse it for that datatype.
   static MPI_Op accepted_for(MPI_Datatype type);
 
  private:
   void measure(MPI_Count count, MPI_Datatype type, int times) {
     // Programs use few datatypes, so try the predefined type of the last call first.
-    const std::uint64_t last = last_type.load(std::memory_order_relaxed);
-    signature_.bytes = last >> kSizeBits == bits_of(type) && count >= 0 && count <= INT32_MAX
-                           ? static_cast<core::Bytes>(last & kMostSize) * count * times
-                           : bytes_of(count, type, times);
+    const std::int32_t last = last_type.size_of(type);
+    signature_.bytes = last >= 0 && count >= 0 && count <= INT32_MAX ? core::Bytes{last} * count * times
+                                                                     : bytes_of(count, type, times);
   }
   bool has_its_root() const { return !core::is_rooted(signature_.op) || signature_.root >= 0; }
   /// The data move as bytes, so each rank may use datatypes of its own.
@@ -115,10 +112,6 @@ class Describe {
     }
   }
   static core::Bytes bytes_of(MPI_Count count, MPI_Datatype type, int times);
-  // Handle and size. Derived: addresses of objects take 47 bits on x86-64, and predefined types 32 bytes.
-  static inline constinit std::atomic<std::uint64_t> last_type{0};
-  static constexpr int kSizeBits = 16;
-  static constexpr std::uint64_t kMostSize = (1u << kSizeBits) - 1;
   ObservedCall& call_;
   const CommState& state_;
   core::Signature& signature_;

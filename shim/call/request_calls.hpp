@@ -71,9 +71,10 @@ auto if_set(const int& flag, Completed completed) {
 }
 
 /// Runs a completion call, a MessageCall or a Poll. `completed` says which requests are complete. The time of the wait
-/// goes to the ranks of their messages.
+/// goes to the ranks of their messages. `status`: of the one that is complete, if the call completes one.
 template <typename Native, typename Completed, typename Call>
-int complete_requests(int count, MPI_Request* requests, Native native, Completed completed, Call& timed) {
+int complete_requests(int count, MPI_Request* requests, Native native, Completed completed, Call& timed,
+                      const MPI_Status* status = nullptr) {
   const WatchedRequests watch(count, requests);
   if (!mpi_time.watched || (std::is_same_v<const Completed, decltype(all_requests)> && !timed.is_timed())) {
     started_messages.forget_completed(count, requests);  // before MPI overwrites the handles
@@ -86,6 +87,7 @@ int complete_requests(int count, MPI_Request* requests, Native native, Completed
     const int rc = native();
     if (rc == MPI_SUCCESS) {
       awaited.set_wait(timed.end());
+      if (status) awaited.set_source(status->MPI_SOURCE);
       completed(watch);
       completed(awaited);
     }
@@ -129,6 +131,21 @@ int wait_for_requests(const CallPlace& place, int count, MPI_Request* requests, 
   return complete_requests(count, requests, native, completed, timed);
 }
 
+/// Of MPI_Wait and MPI_Waitany.
+template <typename Native, typename Completed, typename Status>
+int wait_for_request(const CallPlace& place, int count, MPI_Request* requests, Native native, Completed completed,
+                     Status*& status) {
+  if constexpr (std::is_same_v<Status, MPI_Status>) {
+    MessageCall timed(place, times_this_call());
+    if (count == 1 && timed.has_site()) live_await(started_messages.find_message(*requests).peer);
+    MPI_Status own;
+    need_status(timed, status, own);
+    return complete_requests(count, requests, native, completed, timed, timed.has_site() ? status : nullptr);
+  } else {  // a status of mpi_f08
+    return wait_for_requests(place, count, requests, native, completed);
+  }
+}
+
 /// Of MPI_Waitall, which does not tell the message that came last.
 template <typename Native>
 int wait_for_all_requests(const CallPlace& place, int count, MPI_Request* requests, Native native) {
@@ -147,11 +164,18 @@ int wait_for_all_requests(const CallPlace& place, int count, MPI_Request* reques
 void note_persistent_start(int count, const MPI_Request* requests);
 
 template <typename Native>
-int start_requests(int count, MPI_Request* requests, Native native) {
+int start_requests(const CallPlace& place, int count, MPI_Request* requests, Native native) {
   end_polls();
   keep_on_disk_sometimes();
   if (any_request_pending()) note_persistent_start(count, requests);
-  return native();
+  const bool counts = mpi_time.watched && Guard::program_calls();
+  LocalCall timed(counts);
+  const int rc = native();
+  if (!counts) return rc;
+  profiles::TimedSums& site = timed_sites.at(place).sums;
+  ++site.calls;
+  timed.end(site);
+  return rc;
 }
 
 /// The handle of an observed request becomes invalid.

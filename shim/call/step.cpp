@@ -246,8 +246,9 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
   const Nanoseconds had = timed ? spent.all() : 0;
   try {
     call.slot = with_reserve([&] { return &site_of(return_address, frame); });
-    if (!call.counts()) return;
     const bool blocks = call.signature.kind == core::CallKind::blocking;
+    if (blocks) enter_mpi(call.arrival - job_clocks().offset.load(std::memory_order_relaxed));
+    if (!call.counts()) return;
     if (mpi_time.watched) {
       if (blocks) sampler.end_interval_at_arrival();
       else sampler.discard_interval();
@@ -293,7 +294,7 @@ void end_call(ObservedCall& call) noexcept {
     } catch (...) {
       lost = true;
     }
-  note_other_thread(exit - call.arrival, at);
+  leave_mpi(profiles::ThreadPart::collectives, 1, exit - call.arrival, at, nullptr);
   end_span_at_exit(at, &MpiTime::collectives);
   if (after.identify || after.meet) [[unlikely]]
     do_together(state, after);

@@ -9,6 +9,7 @@
 #include "shim/causes/usage.hpp"
 #include "shim/causes/waiting_calls.hpp"
 #include "shim/causes/waits_for.hpp"
+#include "shim/state/not_counted.hpp"
 
 namespace latecomer::shim {
 
@@ -55,8 +56,13 @@ class Poll {
   Poll(const CallPlace& place, const int& found)
       : place_(place),
         found_(found),
-        counts_(times_this_call() && mpi_time.watched),
-        continues_(counts_ && mpi_time.polls) {
+        counts_(times_this_call()),
+        continues_(counts_ && mpi_time.polls),
+        alone_(counts_ && mpi_time.watched && !continues_) {
+    if (counts_ && !mpi_time.watched) [[unlikely]] {
+      declined.add(profiles::Uncounted::other_threads);
+      counts_ = false;
+    }
     if (continues_) polling.begin_poll();
     else keep_on_disk_sometimes();
   }
@@ -66,7 +72,11 @@ class Poll {
   Wait end() {
     // A call of MPI beneath this one may have begun a stretch.
     if (!counts_ || (mpi_time.polls && !continues_)) return {};
-    if (found_) return polling.succeed();
+    if (found_) {
+      if (!continues_) alone_.end_poll(place_);
+      return polling.succeed();
+    }
+    if (!continues_) alone_.drop();
     polling.fail_poll(place_);
     return {};
   }
@@ -75,6 +85,7 @@ class Poll {
   const CallPlace& place_;
   const int& found_;
   bool counts_, continues_;
+  LocalCall alone_;  ///< if no stretch is open
 };
 
 /// Of a call that looks for a message of the rank `from` of `comm`, which may be any rank, as in time_receive().

@@ -11,11 +11,15 @@ namespace latecomer::shim {
 
 constinit TimedSites timed_sites;
 
-[[gnu::noinline]] profiles::TimedSite& TimedSites::find(const CallPlace& place, Recent& recent) noexcept {
+const SiteSlot* find_slot(const CallPlace& place) noexcept {
   const KeepErrno keep;
-  SiteSlot* slot = nullptr;
+  const SiteSlot* slot = nullptr;
   attempt([&] { slot = &site_of(place.address, place.frame); });
-  const auto address = reinterpret_cast<std::uintptr_t>(place.address);
+  return slot;
+}
+
+[[gnu::noinline]] profiles::TimedSite& TimedSites::find(const CallPlace& place) noexcept {
+  const SiteSlot* slot = find_slot(place);
   const profiles::TimedKey key{slot ? slot->site.load(std::memory_order_relaxed) : 0, place.call};
   if (key.site == 0) return others_;  // no memory for a new site
   for (std::size_t i = core::mix64(key.site + key.call) % kPlaces;; i = (i + 1) % kPlaces) {
@@ -26,7 +30,7 @@ constinit TimedSites timed_sites;
       there.key = key;
     }
     if (there.key != key) continue;
-    if (slot->address.load(std::memory_order_relaxed) == address) recent = {address, &there};
+    recent_.note_site(place, *slot, there);
     return there;
   }
 }
@@ -35,14 +39,18 @@ void TimedSites::list_longest(std::vector<profiles::TimedSite>& out) const {
   out.clear();
   for (const profiles::TimedSite& one : places_)
     if (one.sums.calls > 0) out.push_back(one);
-  std::ranges::sort(
-      out, [](const auto& a, const auto& b) { return std::tie(b.sums.time, a.key) < std::tie(a.sums.time, b.key); });
-  profiles::TimedSite rest = others_;
-  while (out.size() + (rest.sums.calls > 0) > profiles::kMostTimedSites) {
-    rest.sums.merge(out.back().sums);
-    out.pop_back();
+  fold_shortest(out, 0, others_);
+}
+
+void fold_shortest(std::vector<profiles::TimedSite>& sites, std::ptrdiff_t first, profiles::TimedSite rest) {
+  std::sort(sites.begin() + first, sites.end(),
+            [](const auto& a, const auto& b) { return std::tie(b.sums.time, a.key) < std::tie(a.sums.time, b.key); });
+  while (sites.size() - static_cast<std::size_t>(first) + (rest.sums.calls > 0) > profiles::kMostTimedSites) {
+    rest.sums.merge(sites.back().sums);
+    rest.lengths.merge(sites.back().lengths);
+    sites.pop_back();
   }
-  if (rest.sums.calls > 0) out.push_back(rest);
+  if (rest.sums.calls > 0) sites.push_back(rest);
 }
 
 }  // namespace latecomer::shim

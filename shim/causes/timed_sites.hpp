@@ -27,37 +27,59 @@ struct Wait {
   explicit operator bool() const { return time > 0; }
 };
 
+/// The sites of the last return addresses, where an address alone tells the site. Of one thread.
+template <typename Site, int kBits>
+class RecentSites {
+ public:
+  Site* find(const CallPlace& place) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(place.address);
+    const Recent& recent = all_[address_place(address, kBits)];
+    return recent.address == address && recent.site->key.call == place.call ? recent.site : nullptr;
+  }
+  void note_site(const CallPlace& place, const SiteSlot& slot, Site& site) {
+    const auto address = reinterpret_cast<std::uintptr_t>(place.address);
+    if (slot.address.load(std::memory_order_relaxed) == address) all_[address_place(address, kBits)] = {address, &site};
+  }
+  /// Forgets the addresses of libraries that were unloaded. Takes 1 us.
+  void forget_unloaded() {
+    if (const unsigned refreshed = sites_refresh(); refreshed != std::exchange(refreshed_, refreshed)) all_ = {};
+  }
+
+ private:
+  struct Recent {
+    std::uintptr_t address = 0;
+    Site* site = nullptr;
+  };
+  static constexpr std::size_t kPlaces = std::size_t{1} << kBits;
+  std::array<Recent, kPlaces> all_{};
+  unsigned refreshed_ = 0;
+};
+
+/// The slot of a call's site; nullptr: no memory for a new site. Keeps errno.
+const SiteSlot* find_slot(const CallPlace& place) noexcept;
+
+/// Sorts the entries from `first` on, longest first, and adds those beyond kMostTimedSites to `rest`, which becomes the
+/// last one if it has calls.
+void fold_shortest(std::vector<profiles::TimedSite>& sites, std::ptrdiff_t first, profiles::TimedSite rest);
+
 class TimedSites {
  public:
   /// The entry of a call's site, which stays in place. Keeps errno.
   profiles::TimedSite& at(const CallPlace& place) {
-    const auto address = reinterpret_cast<std::uintptr_t>(place.address);
-    Recent& recent = recent_[address_place(address, kRecentBits)];
-    if (recent.address == address && recent.site->key.call == place.call) [[likely]]
-      return *recent.site;
-    return find(place, recent);
+    if (profiles::TimedSite* recent = recent_.find(place)) [[likely]]
+      return *recent;
+    return find(place);
   }
-  /// Forgets the addresses of libraries that were unloaded. Takes 1 us.
-  void forget_unloaded() {
-    if (const unsigned refreshed = sites_refresh(); refreshed != std::exchange(refreshed_, refreshed)) recent_ = {};
-  }
+  void forget_unloaded() { recent_.forget_unloaded(); }
   /// The kMostTimedSites entries with the most time. One of them, without a site, has the sums of all others. Allocates
   /// only where `out` has to grow.
   void list_longest(std::vector<profiles::TimedSite>& out) const;
 
  private:
-  /// The last site of the addresses with one index, if the address alone tells the site.
-  struct Recent {
-    std::uintptr_t address = 0;
-    profiles::TimedSite* site = nullptr;
-  };
-  static constexpr int kRecentBits = 6;  // derived: 1 KiB
-  static constexpr std::size_t kRecent = std::size_t{1} << kRecentBits;
-  profiles::TimedSite& find(const CallPlace& place, Recent& recent) noexcept;
+  profiles::TimedSite& find(const CallPlace& place) noexcept;
 
-  std::array<Recent, kRecent> recent_;
-  unsigned refreshed_ = 0;
-  /// Derived: 256 places of 216 bytes take 54 KiB per process. A table that is three quarters full serves 192 sites.
+  RecentSites<profiles::TimedSite, 6> recent_;  // derived: 1 KiB
+  /// Derived: 256 places of 456 bytes take 114 KiB per process. A table that is three quarters full serves 192 sites.
   /// Those beyond share the entry without a site.
   static constexpr std::size_t kPlaces = 256;
   std::array<profiles::TimedSite, kPlaces> places_;  ///< without a site: free

@@ -254,6 +254,7 @@ void Sampler::start_sampling() {
   left_ = 1;
   first_ = kFirst;
   mpi_time.watched = true;
+  mpi_time.row = thread_rows.begin_rows();
 }
 
 void Sampler::decline_sampling() {
@@ -261,13 +262,23 @@ void Sampler::decline_sampling() {
   first_ = 0;
   long_ = read_at_ = INT64_MAX;
   mpi_time.watched = false;
+  mpi_time.row = nullptr;
+  thread_rows.end_rows();
   mpi_time.due = INT64_MAX;
   ::close(std::exchange(schedstat_, -1));
 }
 
+ThreadSite* count_on_thread(const CallPlace& place) {
+  if (!mpi_time.row) mpi_time.row = thread_rows.take_row();
+  return mpi_time.row ? mpi_time.row->count_call(place) : nullptr;
+}
+
 void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at) {
   if (message_cost.load(std::memory_order_relaxed) == 0) sampler.price_message_calls();
-  if (mpi_time.watched && mpi_time.messages.timed() % 64 == 0) timed_sites.forget_unloaded();
+  if (mpi_time.messages.timed() % 64 == 0) {
+    if (mpi_time.watched) timed_sites.forget_unloaded();
+    else if (mpi_time.row) mpi_time.row->forget_unloaded();
+  }
   const auto timed = mpi_time.messages.draw_next(weight, time, at, message_price.load(std::memory_order_relaxed));
   if (timed > 0) spent.add(profiles::CostOf::messages, static_cast<Nanoseconds>(timed) * message_cost);
 }

@@ -15,6 +15,7 @@
 #include "profiles/record/call_draw.hpp"
 #include "profiles/record/record.hpp"
 #include "shim/causes/poll_stretch.hpp"
+#include "shim/causes/thread_rows.hpp"
 #include "shim/causes/timed_sites.hpp"
 #include "shim/clock.hpp"
 #include "shim/guard.hpp"
@@ -36,6 +37,8 @@ struct MpiTime {
   bool sampled = false;                 ///< an interval of this thread is being sampled
   bool watched = false;                 ///< this thread's waits for messages are added up by rank
   bool polls = false;                   ///< a stretch of polls of this thread is open
+  profiles::LocalDraw locals;
+  ThreadRow* row = nullptr;  ///< of this thread; nullptr: not yet, or nothing is timed
 
   Nanoseconds inside() const { return collectives + io + other_mpi + messages.sum() + read; }
 };
@@ -64,9 +67,25 @@ extern constinit std::atomic<bool> timing;
 /// A shorter call waits for no rank: it transfers a message. Chosen: twice the time of a message in shared memory.
 constexpr Nanoseconds kTransfer = 1000;
 
-/// At the end of a timed call, also of a collective.
-inline void note_other_thread(Nanoseconds time, Nanoseconds at) {
-  if (!mpi_time.watched && time > kTransfer) other_threads.add(time, at);
+/// A timed call of this thread begins, also a collective.
+inline void enter_mpi(Nanoseconds at) {
+  if (!mpi_time.row) [[unlikely]]
+    mpi_time.row = thread_rows.take_row();
+  if (mpi_time.row) [[likely]]
+    mpi_time.row->since.store(at, std::memory_order_relaxed);
+}
+/// It ends. `weight`: of its time. `site`: nullptr in a collective, and on the thread that started MPI.
+inline void leave_mpi(profiles::ThreadPart part, std::uint32_t weight, Nanoseconds time, Nanoseconds at,
+                      ThreadSite* site) {
+  ThreadRow* const row = mpi_time.row;
+  if (!row) return;
+  if (!mpi_time.watched) [[unlikely]] {
+    row->add(part, weight, time, site);
+    if (time > kTransfer) other_threads.add(time, at);
+  }
+  if (thread_rows.several()) [[unlikely]]
+    thread_rows.note_all_inside(at);
+  row->since.store(0, std::memory_order_relaxed);
 }
 
 /// After a call of the program that read no clock: every 32nd one reads it. Chosen: then it takes 0.3 ns of a call.
@@ -96,13 +115,16 @@ inline void end_span_at_exit(Nanoseconds at, Nanoseconds MpiTime::*call) {
     read_at_exit(at, call);
 }
 
-/// Counts a call at its site, and shows it to `latecomer who`. Returns the sums of the site.
-inline profiles::TimedSums* count_at_site(const CallPlace& place) {
+/// Counts a call at its site, and shows it to `latecomer who`. Returns the site.
+inline profiles::TimedSite* count_at_site(const CallPlace& place) {
   profiles::TimedSite& site = timed_sites.at(place);
   ++site.sums.calls;
   live_enter_message(site.key);
-  return &site.sums;
+  return &site;
 }
+
+/// The same on another thread than the one that started MPI, for the profile only. nullptr: its time is not known.
+[[gnu::noinline]] ThreadSite* count_on_thread(const CallPlace& place);
 
 /// Draws the next message call that is timed, after one that took `time`.
 void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at);
@@ -114,7 +136,9 @@ class MessageCall {
   [[gnu::always_inline]] MessageCall(const CallPlace& place, bool counts) : open_(counts) {
     end_polls();
     if (counts) {
-      if (mpi_time.watched) site_ = count_at_site(place);
+      if (mpi_time.watched) [[likely]]
+        site_ = count_at_site(place);
+      else thread_site_ = count_on_thread(place);
       weight_ = mpi_time.messages.weigh_next();
       if (weight_ > 0) {
         begin();
@@ -131,6 +155,7 @@ class MessageCall {
   [[gnu::always_inline]] ~MessageCall() { end(); }
   /// Whether `latecomer who` sees the call: on the watched thread.
   bool has_site() const { return site_; }
+  profiles::TimedSite* site() const { return site_; }
   bool is_timed() const { return weight_ > 0; }
   /// Ends the scope early. Returns its time if that belongs to ranks: it waited, on a watched thread.
   [[gnu::always_inline]] Wait end() {
@@ -144,23 +169,62 @@ class MessageCall {
   void begin() {
     const Nanoseconds at = end_span_at_entry(now(), &MpiTime::read);
     begin_ = at - mpi_time.inside();
+    enter_mpi(at);
     live->message.store(at, std::memory_order_relaxed);
   }
   [[gnu::noinline]] Wait end_timed() {
     const Nanoseconds at = now(), time = at - mpi_time.inside() - begin_;
     if (mpi_time.messages.add(weight_, time)) [[unlikely]]
       draw_message_call(weight_, time, at);
-    note_other_thread(time, at);
-    if (site_) site_->add(weight_, time);
+    leave_mpi(profiles::ThreadPart::messages, weight_, time, at, thread_site_);
+    if (site_) site_->sums.add(weight_, time);
     end_span_at_exit(at, &MpiTime::read);
     keep_on_disk(at);
-    return site_ && time > kTransfer ? Wait{weight_ * time, site_} : Wait{};
+    return site_ && time > kTransfer ? Wait{weight_ * time, &site_->sums} : Wait{};
   }
 
   bool open_;
   std::uint32_t weight_ = 0;
-  profiles::TimedSums* site_ = nullptr;  ///< on a watched thread
+  profiles::TimedSite* site_ = nullptr;  ///< on a watched thread
+  ThreadSite* thread_site_ = nullptr;    ///< on another one
   Nanoseconds begin_ = 0;                ///< without the time inside MPI until then
+};
+
+/// Times a sample of the calls that wait for nobody: those that start messages, and polls that succeed at once. Such a
+/// call may copy a message, or move others on. On the thread that started MPI.
+class LocalCall {
+ public:
+  explicit LocalCall(bool counts) : weight_(counts ? mpi_time.locals.weigh_next() : 0) {
+    if (weight_ > 0) [[unlikely]]
+      begin_ = now() - mpi_time.inside();
+  }
+  /// The call has ended.
+  void end(profiles::TimedSums& site) {
+    if (weight_ > 0) [[unlikely]]
+      add(site);
+  }
+  /// For a poll that succeeds at once: counts it, with those that it stands for.
+  void end_poll(const CallPlace& place) {
+    if (weight_ == 0) [[likely]]
+      return;
+    profiles::TimedSums& site = timed_sites.at(place).sums;
+    site.calls += weight_;
+    add(site);
+  }
+  /// The call turned out to be of another kind.
+  void drop() {
+    if (weight_ > 0) mpi_time.locals.draw_next(0);
+  }
+
+ private:
+  [[gnu::noinline]] void add(profiles::TimedSums& site) {
+    const Nanoseconds time = std::max<Nanoseconds>(0, now() - mpi_time.inside() - begin_);
+    mpi_time.messages.add_time(weight_, time);
+    site.add(weight_, time);
+    mpi_time.locals.draw_next(time);
+  }
+  std::uint32_t weight_;
+  Nanoseconds begin_ = 0;
 };
 
 /// Times its scope, a call that adds to one of the other sums of MpiTime, as MessageCall does. Such calls never rest:
@@ -174,8 +238,10 @@ class OtherCall {
       return;
     }
     if (mpi_time.watched) site_ = count_at_site(place);
+    else thread_site_ = count_on_thread(place);
     const Nanoseconds at = end_span_at_entry(now(), sum);
     begin_ = at - mpi_time.inside();
+    enter_mpi(at);
     live->message.store(at, std::memory_order_relaxed);
   }
   OtherCall(const OtherCall&) = delete;
@@ -184,9 +250,10 @@ class OtherCall {
     if (!counts_) return;
     const Nanoseconds at = now(), time = at - mpi_time.inside() - begin_;
     mpi_time.*sum_ += time;
-    note_other_thread(time, at);
+    leave_mpi(sum_ == &MpiTime::io ? profiles::ThreadPart::files : profiles::ThreadPart::other, 1, time, at,
+              thread_site_);
     live->message.store(0, std::memory_order_relaxed);
-    if (site_) site_->add(1, time);
+    if (site_) site_->sums.add(1, time);
     end_span_at_exit(at, sum_);
     keep_on_disk(at);
   }
@@ -194,7 +261,8 @@ class OtherCall {
  private:
   bool counts_;
   Nanoseconds MpiTime::*sum_;
-  profiles::TimedSums* site_ = nullptr;
+  profiles::TimedSite* site_ = nullptr;
+  ThreadSite* thread_site_ = nullptr;
   Nanoseconds begin_ = 0;
 };
 

@@ -7,17 +7,12 @@
 #include "shim/causes/usage.hpp"
 #include "shim/causes/waits_for.hpp"
 #include "shim/guard.hpp"
-#include "shim/state/not_counted.hpp"
+#include "shim/mpi/type_sizes.hpp"
 
 namespace latecomer::shim {
 
-/// Whether the call is timed. The times of a thread that is not watched are in no figure.
-inline bool times_this_call() {
-  if (!timing.load(std::memory_order_relaxed) || !Guard::program_calls()) return false;
-  if (!mpi_time.watched) [[unlikely]]
-    declined.add(profiles::Uncounted::other_threads);
-  return true;
-}
+/// Whether the call is timed.
+inline bool times_this_call() { return timing.load(std::memory_order_relaxed) && Guard::program_calls(); }
 
 /// Of a call that waits for no rank that is known.
 template <typename Native>
@@ -40,14 +35,37 @@ int time_file_access(const CallPlace& place, Native native) {
   return native();
 }
 
-/// Of a call that waits for the rank `to` of `comm`.
+/// The data of a message.
+struct Payload {
+  MPI_Count count;
+  MPI_Datatype type;
+  core::Bytes bytes() const { return bytes_of_message(count, type); }
+};
+
+/// The bytes that a receive got, by its status.
+inline core::Bytes bytes_received(const MPI_Status& status) {
+#ifdef OPEN_MPI
+  return static_cast<core::Bytes>(status._ucount);
+#elif defined(LATECOMER_ABI)
+  int bytes = 0;
+  return PMPI_Get_count(&status, MPI_BYTE, &bytes) == MPI_SUCCESS && bytes != MPI_UNDEFINED ? bytes : -1;
+#else
+  return core::Bytes{status.count_hi_and_cancelled >> 1} << 32 | static_cast<std::uint32_t>(status.count_lo);
+#endif
+}
+
+/// Of a call that sends to the rank `to` of `comm`, and waits for it. MPI has accepted the datatype when it is asked
+/// for its size, so no error handler is called for it.
 template <typename Native>
-int time_send(const CallPlace& place, Native native, MPI_Comm comm, int to, int tag) {
+int time_send(const CallPlace& place, Native native, MPI_Comm comm, int to, int tag, Payload payload) {
   MessageCall timed(place, times_this_call());
-  if (timed.has_site()) show_awaited(comm, to, tag);
+  const Rank peer = timed.has_site() ? show_awaited(comm, to, tag) : -1;
   const int rc = native();
-  if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) [[unlikely]]
-    waited_for(comm, to, wait);
+  const Wait wait = timed.end();
+  if (!timed.has_site() || rc != MPI_SUCCESS || to == MPI_PROC_NULL) return rc;
+  if (wait) [[unlikely]]
+    waited_for(peer, wait);
+  count_message(*timed.site(), peer, payload.bytes());
   return rc;
 }
 
@@ -61,43 +79,57 @@ int time_access(const CallPlace& place, Native native, MPI_Win win, int target) 
   return rc;
 }
 
-/// A receive from any rank needs a status, which tells the rank: without one, MPI gets `own`.
-inline void need_source(const MessageCall& timed, int from, MPI_Status*& status, MPI_Status& own) {
-  if (timed.is_timed() && timed.has_site() && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
+/// The status of a receive tells its rank and its bytes: without one, MPI gets `own`.
+inline void need_status(const MessageCall& timed, MPI_Status*& status, MPI_Status& own) {
+  if (timed.has_site() && status == MPI_STATUS_IGNORE) status = &own;
 }
 inline int source_of(int from, const MPI_Status* status) { return from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from; }
 
-/// Of a call that waits for the rank `from` of `comm`.
-template <typename Native>
+/// Of a call that waits for the rank `from` of `comm`. `takes`: the call receives the message.
+template <bool takes = true, typename Native>
 int time_receive(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status) {
   MessageCall timed(place, times_this_call());
   if (timed.has_site()) show_awaited(comm, from, tag);
   MPI_Status own;
-  need_source(timed, from, status, own);
+  need_status(timed, status, own);
   const int rc = native();
   if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) [[unlikely]]
     waited_for(comm, source_of(from, status), wait);
+  if (takes && timed.has_site() && rc == MPI_SUCCESS && from != MPI_PROC_NULL)
+    count_message(*timed.site(), -1, bytes_received(*status));
   return rc;
+}
+
+/// As time_receive(), of a call that leaves the message there.
+template <typename Native>
+int time_probe(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status) {
+  return time_receive<false>(place, native, comm, from, tag, status);
 }
 
 /// Of a call that sends to the rank `to` and receives from the rank `from` of `comm`. It waits for both of them; which
 /// one came last is not known.
 template <typename Native>
-int time_exchange(const CallPlace& place, Native native, MPI_Comm comm, int to, int send_tag, int from, int tag,
-                  MPI_Status*& status) {
-  if (to == from || to == MPI_PROC_NULL) return time_receive(place, native, comm, from, tag, status);
-  if (from == MPI_PROC_NULL) return time_send(place, native, comm, to, send_tag);
+int time_exchange(const CallPlace& place, Native native, MPI_Comm comm, int to, Payload sent, int send_tag, int from,
+                  int tag, MPI_Status*& status) {
+  if (to == MPI_PROC_NULL) return time_receive(place, native, comm, from, tag, status);
+  if (from == MPI_PROC_NULL) return time_send(place, native, comm, to, send_tag, sent);
   MessageCall timed(place, times_this_call());
+  if (to == from && timed.has_site()) show_awaited(comm, from, tag);
   MPI_Status own;
-  need_source(timed, from, status, own);
+  need_status(timed, status, own);
   const int rc = native();
-  if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) [[unlikely]] {
-    const int source = source_of(from, status);
-    waited_for(comm, to, wait);
-    if (source == to) return rc;
-    waited_for(comm, source, wait);
-    wait.site->together += wait.time;
-  }
+  const Wait wait = timed.end();
+  if (!timed.has_site() || rc != MPI_SUCCESS) return rc;
+  const Rank peer = peer_of(comm, to);
+  count_message(*timed.site(), peer, sent.bytes());
+  count_message(*timed.site(), -1, bytes_received(*status));
+  if (!wait) [[likely]]
+    return rc;
+  const int source = source_of(from, status);
+  waited_for(peer, wait);
+  if (source == to) return rc;
+  waited_for(comm, source, wait);
+  wait.site->together += wait.time;
   return rc;
 }
 
@@ -106,14 +138,21 @@ struct MessageKind {
   bool persistent = false;
 };
 
-/// Of a call that starts a message to or from the rank `peer` of `comm`.
+/// Of a call that starts a message to or from the rank `peer` of `comm`, or makes a persistent one.
 template <typename Native>
-int start_message(Native native, const MPI_Request* request, MPI_Comm comm, int peer, MessageKind kind) {
+int start_message(const CallPlace& place, Native native, const MPI_Request* request, MPI_Comm comm, int peer,
+                  MessageKind kind, Payload payload) {
   end_polls();
   keep_on_disk_sometimes();
+  const bool counts = mpi_time.watched && Guard::program_calls();
+  LocalCall timed(counts);
   const int rc = native();
-  if (mpi_time.watched && Guard::program_calls() && rc == MPI_SUCCESS)
-    note_started(*request, comm, peer, kind.receives, kind.persistent);
+  if (!counts || rc != MPI_SUCCESS) return rc;
+  profiles::TimedSite& site = timed_sites.at(place);
+  ++site.sums.calls;
+  timed.end(site.sums);
+  const Rank to = note_started(*request, comm, peer, kind.receives, kind.persistent);
+  if (!kind.receives && !kind.persistent && peer != MPI_PROC_NULL) count_message(site, to, payload.bytes());
   return rc;
 }
 

@@ -16,13 +16,15 @@
 namespace latecomer::shim {
 
 constinit StartedMessages started_messages;
+constinit profiles::PeerTable peer_table;
 constinit std::atomic<MPI_Comm> translated{};
 
 namespace {
 
 /// The ranks of MPI_COMM_WORLD that a communicator's messages may name: of the remote group in an inter-communicator.
 struct NamedRanks {
-  std::vector<Rank> world;  ///< MPI_UNDEFINED: of another MPI_COMM_WORLD
+  std::vector<Rank> world;   ///< MPI_UNDEFINED: of another MPI_COMM_WORLD
+  bool same_numbers = true;  ///< as CommState::same_numbers
 };
 
 int forget_members(MPI_Comm, int, void* members, void*) {
@@ -55,23 +57,29 @@ const NamedRanks* members_of(MPI_Comm comm) {
   members->world.resize(all.size(), MPI_UNDEFINED);
   PMPI_Group_translate_ranks(group, size, all.data(), job_world().group, members->world.data());
   PMPI_Group_free(&group);
+  for (int i = 0; i < size; ++i) members->same_numbers &= members->world[static_cast<std::size_t>(i)] == i;
   if (PMPI_Comm_set_attr(comm, keyval, members.get()) != MPI_SUCCESS) return nullptr;
   return members.release();
 }
 
-/// The ranks of MPI_COMM_WORLD that the communicator's messages may name. nullptr: unknown, or no memory.
-const std::vector<Rank>* translation(MPI_Comm comm) try {
+struct Translation {
+  const std::vector<Rank>* world = nullptr;  ///< nullptr: unknown, or no memory
+  bool same_numbers = false;
+};
+
+/// The ranks of MPI_COMM_WORLD that the communicator's messages may name.
+Translation translation(MPI_Comm comm) try {
   bool freed = false;
   if (const CommState* state = existing_state(comm, freed); state && !state->foreign && !state->world.empty())
-    return &state->world;
-  if (freed) return nullptr;  // no attribute may be added
+    return {&state->world, state->same_numbers};
+  if (freed) return {};  // no attribute may be added
   const NamedRanks* members = members_of(comm);
-  return members ? &members->world : nullptr;
+  return members ? Translation{&members->world, members->same_numbers} : Translation{};
 } catch (const std::bad_alloc&) {
-  return nullptr;
+  return {};
 }
 
-const std::vector<Rank>* last_translation = nullptr;  // of `translated`, by the watched thread
+Translation last_translation;  // of `translated`, by the watched thread
 
 /// A wait that is longer pays for looking the rank of a window up. Chosen: 50 times as long (measured, 0.4 us).
 constexpr Nanoseconds kPaysForGroup = 20'000;
@@ -88,18 +96,26 @@ Rank peer_of(MPI_Comm comm, int rank) {
   if (rank < 0) return -1;
   if (comm == MPI_COMM_WORLD) return rank < job_world().size ? rank : MPI_UNDEFINED;
   if (comm != translated.load(std::memory_order_relaxed)) [[unlikely]] {
-    const std::vector<Rank>* world = translation(comm);
-    if (!world) return MPI_UNDEFINED;
-    last_translation = world;
+    const Translation its = translation(comm);
+    if (!its.world) return MPI_UNDEFINED;
+    last_translation = its;
     translated.store(comm, std::memory_order_relaxed);
   }
   const auto at = static_cast<std::size_t>(rank);
-  return at < last_translation->size() ? (*last_translation)[at] : MPI_UNDEFINED;
+  return at < last_translation.world->size() ? (*last_translation.world)[at] : MPI_UNDEFINED;
+}
+
+Rank source_of_start(MPI_Comm comm, int from) {
+  if (from != MPI_ANY_SOURCE) return peer_of(comm, from);
+  if (comm == MPI_COMM_WORLD) return kAnyRank;
+  // The communicator may be gone when the message comes, so its ranks cannot be translated then.
+  return peer_of(comm, 0) == 0 && last_translation.same_numbers ? kAnyRank : -1;
 }
 
 void waited_for(Rank peer, const Wait& wait) {
   if (peer < 0 || peer == job_world().rank) return;
   sampler.wait_for(peer, wait.time);
+  peer_table.of(peer).waited += wait.time;
   wait.site->peers.add(peer, wait.time);
 }
 
@@ -160,9 +176,10 @@ Rank wait_in_turn(int count, const MPI_Request* requests) {
   const Nanoseconds until = mark + kLongest;
   Rank last = -1;
   bool good = true;
+  MPI_Status status;
   const auto is_here = [&](MPI_Request request) {
     int here = 0;
-    if (request != MPI_REQUEST_NULL) good = PMPI_Request_get_status(request, &here, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    if (request != MPI_REQUEST_NULL) good = PMPI_Request_get_status(request, &here, &status) == MPI_SUCCESS;
     return here != 0 || request == MPI_REQUEST_NULL;
   };
   const auto peer = [&](int i) { return started_messages.find_message(requests[i]).peer; };
@@ -170,7 +187,9 @@ Rank wait_in_turn(int count, const MPI_Request* requests) {
     if (is_here(requests[i]) || !good) continue;
     last = peer(i);
     live_await(last);
-    while (good && !is_here(requests[i]) && mark < until) mark = now();
+    bool here = false;
+    while (good && !(here = is_here(requests[i])) && mark < until) mark = now();
+    if (last == kAnyRank) last = here && good ? status.MPI_SOURCE : -1;
     mark = now();
     // A message that comes so late is the last one if none of another rank is missing.
     for (int k = i + 1; good && mark >= until && k < count; ++k)
@@ -220,10 +239,11 @@ void Awaited::complete_all() const {
   std::array<Rank, kMost> peers;
   std::size_t several = 0;
   for (const Message& m : found()) {
+    const Rank its = peer_of_message(m);
     const auto end = peers.begin() + static_cast<std::ptrdiff_t>(several);
-    if (m.receives != receives_ || std::find(peers.begin(), end, m.peer) != end) continue;
-    peers[several++] = m.peer;
-    waited_for(m.peer, wait_);
+    if (m.receives != receives_ || std::find(peers.begin(), end, its) != end) continue;
+    peers[several++] = its;
+    waited_for(its, wait_);
   }
   if (several > 1) wait_.site->together += wait_.time;
 }
@@ -231,7 +251,7 @@ void Awaited::complete_all() const {
 void Awaited::complete_one(int index) const {
   if (!wait_) return;
   for (const Message& m : found())
-    if (m.index == index) waited_for(m.peer, wait_);
+    if (m.index == index) waited_for(peer_of_message(m), wait_);
 }
 
 void Awaited::forget_completed(const MPI_Request* requests) const {

@@ -15,6 +15,20 @@
 
 namespace latecomer::shim {
 
+/// What this process sent to others, and how long it waited for them, on the thread that started MPI.
+extern constinit profiles::PeerTable peer_table;
+
+/// A message of that many bytes at a site; negative: not known. `to`: the receiver in MPI_COMM_WORLD; negative: not
+/// known, or this process receives it.
+inline void count_message(profiles::TimedSite& site, Rank to, core::Bytes bytes) {
+  if (bytes < 0) return;
+  site.lengths.add(bytes);
+  if (to < 0) return;
+  profiles::PairSums& sums = peer_table.of(to);
+  ++sums.messages;
+  sums.bytes += static_cast<std::uint64_t>(bytes);
+}
+
 /// A call waited for a message of that rank of `comm`, or until that rank received one. No rank, as MPI_PROC_NULL, is
 /// ignored.
 void waited_for(MPI_Comm comm, int rank, const Wait& wait);
@@ -101,17 +115,29 @@ extern constinit std::atomic<MPI_Comm> translated;
 /// Call this function before a communicator ends.
 inline void forget_translation() { translated.store({}, std::memory_order_relaxed); }
 
+/// Any rank, which the status of the message tells as its number in MPI_COMM_WORLD.
+constexpr Rank kAnyRank = profiles::LiveMessage::kAnyRank;
+/// As peer_of(), of a receive that is started: MPI_ANY_SOURCE is kAnyRank where all ranks of `comm` have the same
+/// numbers in MPI_COMM_WORLD.
+Rank source_of_start(MPI_Comm comm, int from);
+
 /// The rank in MPI_COMM_WORLD of a rank of `comm`. Negative if the process is of another job, or outside `comm`.
 Rank peer_of(MPI_Comm comm, int rank);
 
-/// Shows `latecomer who` that the thread that started MPI waits for a message of that rank of `comm`.
-inline void show_awaited(MPI_Comm comm, int rank, int tag) {
-  live_await(rank == MPI_ANY_SOURCE ? profiles::LiveMessage::kAnyRank : peer_of(comm, rank), tag);
+/// Shows `latecomer who` that the thread that started MPI waits for a message of that rank of `comm`. Returns that rank
+/// in MPI_COMM_WORLD; negative: not known.
+inline Rank show_awaited(MPI_Comm comm, int rank, int tag) {
+  const Rank peer = rank == MPI_ANY_SOURCE ? kAnyRank : peer_of(comm, rank);
+  live_await(peer, tag);
+  return peer;
 }
 
 /// Notes a non-blocking message to or from a rank of `comm` that was started, or a persistent one that was made.
-inline void note_started(MPI_Request request, MPI_Comm comm, int rank, bool receives, bool persistent) {
-  started_messages.note_message({request, peer_of(comm, rank), receives, persistent});
+/// Returns as show_awaited().
+inline Rank note_started(MPI_Request request, MPI_Comm comm, int rank, bool receives, bool persistent) {
+  const Rank peer = receives ? source_of_start(comm, rank) : peer_of(comm, rank);
+  started_messages.note_message({request, peer, receives, persistent});
+  return peer;
 }
 
 /// Whether wait_in_turn() may serve these requests of MPI_Waitall: all are messages of this thread, of which there are
@@ -127,6 +153,8 @@ class Awaited {
  public:
   Awaited(int count, const MPI_Request* requests);
   void set_wait(const Wait& wait) { wait_ = wait; }
+  /// The source in the status of the only message that is complete.
+  void set_source(int source) { source_ = source; }
   /// All messages are complete: the call waited for all of them.
   void complete_all() const;
   /// The message of the request with this index is complete.
@@ -144,7 +172,9 @@ class Awaited {
     bool receives, persistent;
   };
   std::span<const Message> found() const { return {messages_.data(), static_cast<std::size_t>(found_)}; }
+  Rank peer_of_message(const Message& m) const { return m.peer == kAnyRank ? source_ : m.peer; }
   int found_ = 0;
+  Rank source_ = -1;
   bool receives_ = false;
   Wait wait_;
   std::array<Message, kMost> messages_;  // without initial values

@@ -58,8 +58,10 @@ bool resolve_members(CommState& state) {
   PMPI_Comm_group(state.comm, &group);
   state.world = ranks_of(group);
   std::uint64_t hash = static_cast<std::uint64_t>(state.size);
+  Rank number = 0;
   for (const Rank r : state.world) {
     if (r == MPI_UNDEFINED) state.foreign = true;
+    state.same_numbers &= r == number++;
     hash = core::mix64(hash ^ static_cast<std::uint64_t>(r));
   }
   if (state.foreign) find_share(state, state.world);

@@ -11,6 +11,7 @@
 #include "core/base/text.hpp"
 #include "shim/call/idle.hpp"
 #include "shim/causes/usage.hpp"
+#include "shim/causes/waits_for.hpp"
 #include "shim/exchange/exchange.hpp"
 #include "shim/job/host_load.hpp"
 #include "shim/job/hosts.hpp"
@@ -62,6 +63,9 @@ void describe_job() {
   lock->mine.process.core_list = core_list(cores);
   lock->mine.process.host_cores = static_cast<std::int32_t>(sysconf(_SC_NPROCESSORS_ONLN));
   sampler.start_sampling();
+  peer_table.begin(info.ranks);
+  lock->mine.peers.reserve(
+      static_cast<std::size_t>(std::min(info.ranks, profiles::PeerTable::kRows)));  // for snapshots
   lock->mine.clock_domain = domain;
   // Until the clocks are compared, the offsets of other domains are unknown.
   lock->mine.clock_uncertainty = -1;
@@ -92,10 +96,17 @@ void refresh_contribution(const JobLock& lock, bool finished) {
     const profiles::CallDraw& calls = mpi_time.messages;
     c.process.peers = sampler.peers();
     timed_sites.list_longest(c.timed_sites);
+    c.peers.clear();
+    for (std::size_t row = 0; row < peer_table.rows().size(); ++row)
+      if (const profiles::PairSums& sums = peer_table.rows()[row]; sums.messages > 0 || sums.waited > 0)
+        c.peers.push_back({static_cast<std::int64_t>(row), sums});
     c.process.message_calls = calls.timed() + calls.resting();
     c.process.message_calls_timed = calls.timed();
     c.process.messages_error = static_cast<Nanoseconds>(calls.error());
   }
+  std::erase_if(c.timed_sites, [](const profiles::TimedSite& site) { return site.key.other_threads; });
+  thread_rows.list(c.process.threads, c.timed_sites);
+  c.process.all_inside = thread_rows.all_inside();
   for (std::size_t i = 0; i < profiles::kCosts; ++i) c.process.cost.of[i] = spent.of(static_cast<profiles::CostOf>(i));
   refresh_host_load(c);
   c.not_counted = {};

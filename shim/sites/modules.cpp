@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -26,7 +27,8 @@ std::atomic<int> skipped_count{0};
 
 namespace {
 
-unsigned long long unloaded = 0, loaded = 0;
+std::atomic<unsigned long long> unloaded{0};
+unsigned long long loaded = 0;
 std::vector<std::string>* wrappers = nullptr;  // globs; never destroyed: callbacks may run after exit handlers
 
 int note_mappings(dl_phdr_info* info, std::size_t, void*) {
@@ -174,7 +176,9 @@ void sites_start() {
   const std::lock_guard lock(sites_mutex);
   skipped_count = 0;
   dl_iterate_phdr(note_mappings, nullptr);
-  dl_iterate_phdr(note_unloaded, &unloaded);
+  unsigned long long now_unloaded = 0;
+  dl_iterate_phdr(note_unloaded, &now_unloaded);
+  unloaded = now_unloaded;
 }
 
 unsigned sites_refresh() {

@@ -84,6 +84,7 @@ struct CommState {
   std::int32_t context = -1;                      ///< -1: not agreed; kContexts: none was free
   std::uint64_t identity = 0;                     ///< agreed, or the hash of members and order of creation
   std::vector<Rank> world;                        ///< [comm rank]: world rank
+  bool same_numbers = true;                       ///< each rank has the same number in both, if `world` is known
   core::AgreementMember member;                   ///< its part in the agreement
   ExchangeState tree;
   EpochChoice choice;

@@ -16,6 +16,7 @@ static int rank;
 static volatile int passed; /* set behind the calls, so that none of them is a jump */
 static char *data, *more;
 static MPI_Request requests[REQUESTS];
+static MPI_Comm equal;
 static MPI_Comm turned; /* its ranks are those of MPI_COMM_WORLD in reverse order */
 static MPI_Win win;
 static MPI_Datatype byte;
@@ -74,6 +75,25 @@ FUNCTION starts_one(int late) {
 FUNCTION waits_for_one(int late) {
   if (rank == 0) MPI_Wait(requests, ANYHOW);
   else if (rank == late) MPI_Send(data, 8, byte, 0, 60, MPI_COMM_WORLD);
+  passed = late;
+}
+FUNCTION starts_from_any(int late) {
+  if (rank == 0) MPI_Irecv(data, 8, byte, MPI_ANY_SOURCE, 63, MPI_COMM_WORLD, requests);
+  passed = late;
+}
+FUNCTION waits_for_one_from_any(int late) {
+  if (rank == 0) MPI_Wait(requests, ANYHOW);
+  else if (rank == late) MPI_Send(data, 8, byte, 0, 63, MPI_COMM_WORLD);
+  passed = late;
+}
+/* On a communicator with the ranks of MPI_COMM_WORLD. The late rank's message is the second one. */
+FUNCTION starts_two_from_any(int late) {
+  for (int i = 0; i < 2 && rank == 0; ++i) MPI_Irecv(data, 8, byte, MPI_ANY_SOURCE, 64, equal, &requests[i]);
+  passed = late;
+}
+FUNCTION waits_for_two_from_any(int late) {
+  if (rank == 0) MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  else MPI_Send(data, 8, byte, 0, 64, equal);
   passed = late;
 }
 FUNCTION starts_any(int late) {
@@ -168,6 +188,7 @@ int main(int argc, char** argv) {
   data = calloc(2, LARGE);
   more = data + LARGE;
   MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &turned);
+  MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &equal);
   MPI_Win_create(data, LARGE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
   scenario("receives", "MPI_Recv", NULL, receives, NULL);
   scenario("receives_from_any", "MPI_Recv", NULL, receives_from_any, NULL);
@@ -177,9 +198,12 @@ int main(int argc, char** argv) {
   scenario("probes", "MPI_Probe", NULL, probes, takes_probed);
   scenario("waits_for_all", "MPI_Waitall", starts_all, waits_for_all, NULL);
   scenario("waits_for_one", "MPI_Wait", starts_one, waits_for_one, NULL);
+  scenario("waits_for_one_from_any", "MPI_Wait", starts_from_any, waits_for_one_from_any, NULL);
+  scenario("waits_for_two_from_any", "MPI_Waitall", starts_two_from_any, waits_for_two_from_any, NULL);
   scenario("waits_for_any", "MPI_Waitany", starts_any, waits_for_any, takes_other);
   scenario("locks,unlocks", "MPI_Win_lock,MPI_Win_unlock,MPI_Put", hold_lock, locks_and_unlocks, NULL);
   MPI_Win_free(&win);
+  MPI_Comm_free(&equal);
   MPI_Comm_free(&turned);
   MPI_Finalize();
   return 0;

@@ -44,7 +44,7 @@ def test_sums_are_those_of_the_process(all_timed):
     for site in profile["timed_sites"]:
         assert sum(row["time_ns"] for row in site["by_rank"]) == pytest.approx(site["time_ns"], rel=1e-9)
         assert sum(row["calls"] for row in site["by_rank"]) == site["calls"]
-        assert site["timed"] == site["calls"] and site["frames"][0]["file"].endswith("message_sites.c")
+        assert (site["timed"] == site["calls"] or site["call"] == "MPI_Irecv") and site["frames"][0]["file"].endswith("message_sites.c")
     times = [one["time_ns"] for one in profile["timed_sites"]]
     assert times == sorted(times, reverse=True)
 
@@ -52,7 +52,7 @@ def test_sums_are_those_of_the_process(all_timed):
 @pytest.mark.skipif(bool(sanitized), reason="a sanitizer changes the times")
 def test_sites_and_peers_are_those_that_the_program_measured(all_timed):
     measured, profile = all_timed
-    assert len(measured) == 20
+    assert len(measured) == 24
     for functions, calls, peer, ns, count in measured:
         sites = sites_of(profile, functions, calls)
         rows = [row_of(site, 0) for site in sites]

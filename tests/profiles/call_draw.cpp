@@ -90,3 +90,34 @@ TEST_CASE("call draw: rare long calls keep the error low, at the price of the bu
   }
   CHECK(worst < 0.3);
 }
+
+TEST_CASE("local draw: the sum is right in calls of any period, and long calls are all timed", "[draw]") {
+  for (const int period : {1, 2, 64, 100}) {
+    LocalDraw draw;
+    double sum = 0, whole = 0;
+    std::uint64_t timed = 0, stood_for = 0;
+    constexpr int kCalls = 2'000'000;
+    for (int n = 0; n < kCalls; ++n) {
+      const Nanoseconds time = n % period == 0 ? 1000 : 30;
+      const std::uint32_t weight = draw.weigh_next();
+      whole += static_cast<double>(time);
+      if (weight == 0) continue;
+      ++timed;
+      stood_for += weight;
+      sum += static_cast<double>(weight * time);
+      draw.draw_next(time);
+    }
+    CHECK(timed < kCalls / 50);
+    CHECK(static_cast<double>(stood_for) == Approx(kCalls).epsilon(0.02));
+    CHECK(sum == Approx(whole).epsilon(0.05));
+  }
+  LocalDraw draw;
+  for (int n = 0; n < 1000; ++n) {
+    REQUIRE(draw.weigh_next() == 1);
+    draw.draw_next(10'000);
+  }
+  // A call that never ends, because the program leaves it by a jump, is followed by another sample.
+  while (draw.weigh_next() == 0) {
+  }
+  CHECK(draw.weigh_next() == 1);
+}

@@ -842,6 +842,78 @@ TEST_CASE("timed sites: the sums over ranks are complete in any order, also wher
   CHECK(all.timed.contains({kSites, 4}));
 }
 
+TEST_CASE("messages: lengths by site and sums by pair are complete, however the ranks are merged", "[profiles]") {
+  // Three ranks share a row.
+  constexpr int kRanks = 3 * PeerTable::kRows - 1;
+  const auto part = [](int rank) {
+    Contribution c;
+    c.rank = rank;
+    c.job.ranks = kRanks;
+    TimedSite& site = c.timed_sites.emplace_back(TimedSite{{7, 4}, {}});
+    site.sums.calls = 2;
+    site.lengths.add(rank);
+    site.lengths.add(core::Bytes{1} << 40);
+    PeerTable table;
+    table.begin(kRanks);
+    table.of(kRanks - 1).merge({.messages = 2, .bytes = 10, .waited = 5});
+    for (std::size_t row = 0; row < table.rows().size(); ++row)
+      if (table.rows()[row].messages > 0) c.peers.push_back({static_cast<std::int64_t>(row), table.rows()[row]});
+    return c;
+  };
+  Merged all;
+  for (const int begin : {4, 0}) {
+    Merged below, read;
+    for (int rank = begin; rank < begin + 4; ++rank) below.add(part(rank));
+    std::string bytes;
+    below.serialize(bytes);
+    REQUIRE(Merged::deserialize(bytes, read));
+    all.merge(std::move(read));
+  }
+  std::string text;
+  write_profile(all, [&](std::string_view piece) { text += piece; });
+  const auto profile = nlohmann::json::parse(text);
+  const auto& site = profile["timed_sites"][0];
+  CHECK(site["messages"] == 16);
+  CHECK(site["bytes"] == 28 + (std::int64_t{8} << 40));
+  CHECK(site["lengths"] == nlohmann::json::parse(R"([{"least": 0, "messages": 1}, {"least": 1, "messages": 1},
+      {"least": 2, "messages": 2}, {"least": 4, "messages": 4}, {"least": 1073741824, "messages": 8}])"));
+  CHECK(profile["pairs"]["ranks_per_row"] == 3);
+  const auto& rows = profile["pairs"]["rows"];
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[1] == nlohmann::json::parse(R"({"rank": 3, "peer": 765, "messages": 6, "bytes": 30, "wait_ns": 15})"));
+  CHECK(rows[2]["messages"] == 4);
+}
+
+TEST_CASE("threads: those that did not start MPI have rows and sites of their own, beside the parts", "[profiles]") {
+  std::vector<Contribution> parts(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    Contribution& c = parts[static_cast<std::size_t>(rank)];
+    c.rank = rank;
+    c.job.ranks = 2;
+    c.process.usage.wall = c.process.usage.computing = 1000;
+    for (const bool other : {false, true}) {
+      TimedSite& one = c.timed_sites.emplace_back(TimedSite{{7, 4, other}, {}});
+      one.sums.calls = 1;
+      one.sums.add(1, other ? 300 : 200);
+    }
+  }
+  parts[1].process.threads = {{.threads = 3, .calls = 5, .time = {1, 2, 3, 4}},
+                              {.threads = 9, .calls = 8, .time = {}, .shared = 1}};
+  parts[1].process.all_inside = 77;
+  const auto profile = nlohmann::json::parse(write_profile(std::move(parts)));
+  CHECK_FALSE(profile["processes"][0].contains("threads"));
+  CHECK_FALSE(profile["processes"][0].contains("all_threads_in_mpi_ns"));
+  const auto& rows = profile["processes"][1]["threads"];
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0]["collectives_ns"] == 1);
+  CHECK(rows[0]["other_mpi_ns"] == 4);
+  CHECK_FALSE(rows[0].contains("shared"));
+  CHECK(rows[1]["shared"] == true);
+  CHECK(profile["processes"][1]["all_threads_in_mpi_ns"] == 77);
+  CHECK(profile["timed_sites"][0]["time_ns"] == 400);
+  CHECK(profile["thread_sites"][0]["time_ns"] == 600);
+}
+
 TEST_CASE("site keys: stable values", "[record]") {
   // Profiles and policies contain these values: they must never change.
   CHECK(site_hash("abcd", "/x/y", 0x10) == site_hash("abcd", "/other/z", 0x10));

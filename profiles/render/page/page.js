@@ -839,10 +839,22 @@ function show_communicators() {
 function show_timed() {
   const host = body("timed"), t = data.timed;
   if (!t.rows.length) { host.append(element("p", {class: "note"}, "The profile holds no call that may wait and is no collective.")); return; }
-  const kinds = [r => r[0], r => count(r[1]), r => time(r[2]), r => percent(r[3]), r => r[4], r => r[5], r => r[6]];
-  const columns = t.titles.map((name, k) => ({name, kind: k === 0 || k > 3 ? "text" : "number", width: ["", "middle", "", "", "minor", "middle", ""][k], value: r => r[k], text: kinds[k],
-    title: ["Function of MPI", "Calls", "Time in the calls, sum of all ranks", "Share of the time of all ranks", "The rank with the most of this time, and its share of it", "The rank whose messages the calls awaited longest, with the share of the time; several: most calls waited for several ranks at once", "Function, file and line"][k]}));
+  const kinds = [r => r[0], r => count(r[1]), r => r[2] === null ? "-" : bytes(r[2]), r => time(r[3]), r => percent(r[4]), r => r[5], r => r[6], r => r[7]];
+  const columns = t.titles.map((name, k) => ({name, kind: k === 0 || k > 4 ? "text" : "number", width: ["", "middle", "middle", "", "", "minor", "middle", ""][k], value: r => r[k], text: kinds[k],
+    title: ["Function of MPI", "Calls", "Data in the messages that the calls sent, or received before they returned", "Time in the calls, sum of all ranks", "Share of the time of all ranks", "The rank with the most of this time, and its share of it", "The rank whose messages the calls awaited longest, with the share of the time; several: most calls waited for several ranks at once", "Function, file and line"][k]}));
   big_table(host, {noun: "call sites", rows: t.rows, columns, detail: (r, cell) => cell.append(facts(columns.map(c => [c.name, c.text(r)]))), caption: "Longest time first."});
+}
+
+function show_pairs() {
+  const host = body("pairs"), p = data.pairs;
+  if (!p) { host.append(element("p", {class: "note"}, "The profile holds no message between two ranks.")); return; }
+  if (!plots) return say_no_plots(host);
+  const name = i => p.ranks_per_row === 1 ? `${i}` : `${i * p.ranks_per_row}-${(i + 1) * p.ranks_per_row - 1}`;
+  heat_map(host, {
+    label: "Pairs of ranks", rows: Array.from({length: p.rows}, (_, i) => name(i)), columns: p.rows, column_name: name, left: 110, row_ticks: false, corner: {x: "peer", y: "rank"},
+    layers: [["waited", "time waited for the peer", unpack(p.waited), time], ["bytes", "bytes sent to the peer", unpack(p.bytes), bytes], ["messages", "messages sent to the peer", unpack(p.messages), v => count(Math.round(v))]],
+    x_label: "peer", y_label: "rank", caption: "Messages of the threads that started MPI. A wait for several ranks at once counts for each of them. " + (p.ranks_per_row > 1 ? `Rows and columns have ${p.ranks_per_row} ranks.` : ""),
+    x_axis: range => rank_axis(range, p.rows, p.ranks_per_row)});
 }
 
 function show_parts() {
@@ -862,7 +874,7 @@ function show_reduction() {
   document.getElementById("reduced").append(element("h3", {}, "How the page reduces the data"), element("ul", {}, ...notes.map(n => element("li", {}, n))));
 }
 
-for (const show of [show_time, show_sites, show_map, show_times, show_arrivals, show_calls, show_ranks, show_hosts, show_communicators, show_timed, show_parts, show_reduction]) show();
+for (const show of [show_time, show_sites, show_map, show_times, show_arrivals, show_calls, show_ranks, show_hosts, show_communicators, show_timed, show_pairs, show_parts, show_reduction]) show();
 
 let waiting = false, width = document.documentElement.clientWidth;
 const redraw = () => {

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How many messages have how many bytes, in powers of two, and what went between pairs of ranks.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "profiles/record/peers.hpp"
+
+namespace latecomer::profiles {
+
+/// Messages by length. Bucket 0 holds those without data, bucket n those of at least 2^(n-1) bytes and less than 2^n.
+struct Lengths {
+  static constexpr std::size_t kBuckets = 32;  ///< the last one has no upper limit
+  std::uint64_t bytes = 0;                     ///< of all of them
+  std::array<std::uint64_t, kBuckets> messages{};
+
+  void add(core::Bytes length) {
+    const auto size = static_cast<std::uint64_t>(length);
+    bytes += size;
+    ++messages[std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(size)), kBuckets - 1)];
+  }
+  void merge(const Lengths& o) {
+    bytes += o.bytes;
+    for (std::size_t i = 0; i < kBuckets; ++i) messages[i] += o.messages[i];
+  }
+  std::uint64_t count() const {
+    std::uint64_t out = 0;
+    for (const std::uint64_t n : messages) out += n;
+    return out;
+  }
+};
+
+/// What a rank, or a row of ranks, sent to another one, and how long it waited for the messages of that.
+struct PairSums {
+  std::uint64_t messages = 0, bytes = 0;
+  core::Nanoseconds waited = 0;
+  void merge(const PairSums& o) {
+    messages += o.messages;
+    bytes += o.bytes;
+    waited = plus(waited, o.waited);
+  }
+};
+
+/// Of a process and the peers in one row.
+struct PeerSums {
+  std::int64_t row = 0;
+  PairSums sums;
+};
+
+/// Of one process, by rows of ranks.
+class PeerTable {
+ public:
+  /// Derived: 256 rows of 24 bytes take 6 KiB per process, and 256 by 256 pairs 1.5 MiB at the end.
+  static constexpr int kRows = 256;
+  static constexpr int per_row(int ranks) { return (ranks + kRows - 1) / kRows; }
+  void begin(int ranks) { per_row_ = per_row(ranks); }
+  /// `peer`: a rank of the job.
+  PairSums& of(core::Rank peer) {
+    const int row = per_row_ == 1 ? peer : peer / per_row_;
+    return rows_[static_cast<std::size_t>(row) % kRows];
+  }
+  const std::array<PairSums, kRows>& rows() const { return rows_; }
+
+ private:
+  int per_row_ = 1;
+  std::array<PairSums, kRows> rows_{};
+};
+
+/// Of all processes, by the rows of a rank and of its peer.
+using PairTable = std::map<std::pair<std::int32_t, std::int32_t>, PairSums>;
+
+}  // namespace latecomer::profiles
