@@ -12,6 +12,7 @@
 #include "profiles/analysis/figures.hpp"
 #include "profiles/analysis/frame.hpp"
 #include "profiles/analysis/lateness.hpp"
+#include "profiles/analysis/message_kinds.hpp"
 #include "profiles/base/share.hpp"
 
 namespace latecomer::profiles::analysis {
@@ -121,6 +122,7 @@ struct TimedCalls {
   double calls = 0, timed = 0;
   double time = 0, error = 0;  ///< in the calls; its standard error
   double together = 0;         ///< of `time`: waits for several ranks at once
+  KindFigures kinds;
   struct Row {
     long rank = 0;  ///< the first one, if several share the row
     double time = 0;

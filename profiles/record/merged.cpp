@@ -66,6 +66,7 @@ void Merged::add(const Contribution& one) {
   }
   for (const TimedSite& site : one.timed_sites) timed[site.key][row].merge(site.sums);
   limit_timed();
+  messages.add(one.message_ends, ranks_per_row(one.job.ranks));
   sum.edges += one.edges;
   sum.edge_sum += one.edge_sum;
   take_frames(one.frames);
@@ -103,6 +104,7 @@ void Merged::merge(Merged&& other) {
   for (const auto& [key, rows] : other.timed)
     for (const auto& [row, sums] : rows) timed[key][row].merge(sums);
   limit_timed();
+  messages.merge(std::move(other.messages), ranks_per_row(sum.job.ranks));
   sum.edges += other.sum.edges;
   sum.edge_sum += other.sum.edge_sum;
   take_frames(other.sum.frames);

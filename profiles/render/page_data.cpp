@@ -188,7 +188,7 @@ Json timed_sites(const Profile& profile) {
   Json rows = Json::array();
   for (const TimedRow& row : timed_rows(profile))
     rows.push_back({row.call, rounded(row.calls), rounded(row.time), share_json(row.share), row.most_on, row.waits_for,
-                    row.place});
+                    row.kind, row.place});
   return {{"titles", kTimedTitles}, {"rows", rows}};
 }
 

@@ -20,9 +20,23 @@ std::string longest(const std::map<long, double>& by_rank, double time, double e
          percent(std::min(1.0, most->second / time - error), 1) + ")";
 }
 
+std::string longest_kind(const analysis::KindFigures& kinds) {
+  std::pair<double, const char*> most{0, nullptr};
+  for (const auto& one : {std::pair{kinds.late_sender, "late sender"}, std::pair{kinds.late_receiver, "late receiver"},
+                          std::pair{kinds.transfer, "transfer"}, std::pair{kinds.not_known, "not known"}})
+    if (one.first > most.first) most = one;
+  return most.second ? std::string(most.second) + " (" + percent(kinds.share(most.first), "-") + ")" : "-";
+}
+
 TimedRow row_of(const analysis::TimedCalls& site, double rank_time) {
-  TimedRow out{
-      site.call, site.calls, site.time, Share::of(site.time, rank_time), "-", "-", analysis::place_of(site.frames)};
+  TimedRow out{site.call,
+               site.calls,
+               site.time,
+               Share::of(site.time, rank_time),
+               "-",
+               "-",
+               longest_kind(site.kinds),
+               analysis::place_of(site.frames)};
   if (site.time <= 0) return out;
   std::map<long, double> spent, awaited;
   bool all_peers = true;
@@ -58,14 +72,15 @@ void print_timed_sites(const Profile& profile, std::size_t most, double least, b
   TextTable table(columns);
   for (TimedRow& row : rows)
     table.add({row.call, std::to_string(static_cast<long>(row.calls)), human_time(row.time), percent(row.share, "-"),
-               row.most_on, row.waits_for, row.place});
+               row.most_on, row.waits_for, row.kind, row.place});
   table.print(wide ? 0 : kLineWidth);
   if (all > rows.size()) std::printf("... and %zu more call sites.\n", all - rows.size());
   if (wide)
     std::printf(
         "\ntime, sum: of all ranks in these calls; share: of the ranks' time; most on: the rank with the most of it; "
         "waits for: the rank\nwhose messages the calls awaited longest, or `several` if calls waited for several ranks "
-        "at once.\n");
+        "at once; kind: what most of the\ntime was for, of a sample of messages whose other end is known (--tsv-calls "
+        "has all kinds).\n");
 }
 
 }  // namespace latecomer::profiles

@@ -10,6 +10,7 @@
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
 #include "shim/call/idle.hpp"
+#include "shim/causes/message_ends.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/exchange/exchange.hpp"
 #include "shim/job/host_load.hpp"
@@ -92,6 +93,7 @@ void refresh_contribution(const JobLock& lock, bool finished) {
     const profiles::CallDraw& calls = mpi_time.messages;
     c.process.peers = sampler.peers();
     timed_sites.list_longest(c.timed_sites);
+    if (finished) message_ends.list_ends(c.message_ends);
     c.process.message_calls = calls.timed() + calls.resting();
     c.process.message_calls_timed = calls.timed();
     c.process.messages_error = static_cast<Nanoseconds>(calls.error());
