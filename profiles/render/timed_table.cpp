@@ -25,7 +25,7 @@ std::string longest_kind(const analysis::KindFigures& kinds) {
   for (const auto& one : {std::pair{kinds.late_sender, "late sender"}, std::pair{kinds.late_receiver, "late receiver"},
                           std::pair{kinds.transfer, "transfer"}, std::pair{kinds.not_known, "not known"}})
     if (one.first > most.first) most = one;
-  return most.second ? std::string(most.second) + " (" + percent(kinds.share(most.first), "-") + ")" : "-";
+  return most.second ? std::string(most.second) + " " + percent(kinds.share(most.first), "-") : "-";
 }
 
 TimedRow row_of(const analysis::TimedCalls& site, double rank_time) {

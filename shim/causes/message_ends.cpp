@@ -3,8 +3,6 @@
 #include "shim/causes/message_ends.hpp"
 
 #include <algorithm>
-#include <memory>
-#include <new>
 
 #include "shim/causes/usage.hpp"
 #include "shim/causes/waits_for.hpp"
@@ -17,70 +15,49 @@ constinit MessageEnds message_ends;
 
 namespace {
 
-constexpr std::uint64_t kWorld = 1;
-
-/// The attribute of a communicator with a number.
-struct Numbered {
-  std::uint64_t number = 0;
-  std::uint64_t made = 0;  ///< communicators that were made from it
-};
-
-int forget_number(MPI_Comm comm, int, void* numbered, void*) {
+int forget_number(MPI_Comm comm, int, void*, void*) {
   message_ends.close_communicator(comm);
-  delete static_cast<Numbered*>(numbered);
   return MPI_SUCCESS;
-}
-
-Numbered* numbered(MPI_Comm comm, int keyval) {
-  void* attribute = nullptr;
-  int found = 0;
-  if (comm == MPI_COMM_NULL || keyval == MPI_KEYVAL_INVALID ||
-      PMPI_Comm_get_attr(comm, keyval, &attribute, &found) != MPI_SUCCESS || !found)
-    return nullptr;
-  return static_cast<Numbered*>(attribute);
 }
 
 }  // namespace
 
 void MessageEnds::begin_numbers() {
   if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_number, &keyval_, nullptr) != MPI_SUCCESS) return;
+  communicators_[numbers_++] = {MPI_COMM_WORLD, kWorld};
   for (const std::size_t at : {kUnknown, kUnknown + 1}) {
     streams_[at].tag_and_way = static_cast<std::uint32_t>(at - kUnknown);
-    facts_[at].communicator = kWorld;
-    facts_[at].doubtful = true;
+    facts_[at] = {kNoNumber, -1, true};
   }
   on_ = true;
 }
 
-std::uint64_t MessageEnds::number_of(MPI_Comm comm) const {
-  if (comm == MPI_COMM_WORLD) return kWorld;
-  const Numbered* there = numbered(comm, keyval_);
-  return there ? there->number : 0;
+MessageEnds::Numbered* MessageEnds::numbered(MPI_Comm comm) {
+  if (comm == MPI_Comm{}) return nullptr;
+  for (std::size_t i = 0; i < numbers_; ++i)
+    if (communicators_[i].comm == comm) return &communicators_[i];
+  return nullptr;
 }
 
 std::uint64_t MessageEnds::number_next(MPI_Comm parent, std::uint32_t call) {
-  if (!counts()) return 0;
-  std::uint64_t number = kWorld, made = 0;
-  if (parent == MPI_COMM_WORLD) {
-    made = ++made_on_world_;
-  } else {
-    const KeepErrno keep;
-    Numbered* there = numbered(parent, keyval_);
-    if (!there) return 0;
-    number = there->number;
-    made = ++there->made;
-  }
-  return std::max<std::uint64_t>(core::mix64(core::mix64(number) + core::mix64(made << 16 | call)), kWorld + 1);
+  Numbered* there = counts() ? numbered(parent) : nullptr;
+  if (!there) return 0;
+  const std::uint64_t made = ++there->made << 16 | call;
+  return std::clamp(core::mix64(core::mix64(there->number) + core::mix64(made)), kWorld + 1, kNoNumber - 1);
 }
 
 void MessageEnds::number_communicator(MPI_Comm made, std::uint64_t number) {
   if (made == MPI_COMM_NULL || number == 0 || !on_) return;
+  close_communicator(made);  // of another one that had no number
   const KeepErrno keep;
-  std::unique_ptr<Numbered> attribute(new (std::nothrow) Numbered{number});
-  if (attribute && PMPI_Comm_set_attr(made, keyval_, attribute.get()) == MPI_SUCCESS) attribute.release();
+  const auto free = std::ranges::find(communicators_, MPI_Comm{}, &Numbered::comm);
+  if (free == communicators_.end() || PMPI_Comm_set_attr(made, keyval_, nullptr) != MPI_SUCCESS) return;
+  *free = {made, number};
+  numbers_ = std::max(numbers_, static_cast<std::size_t>(free - communicators_.begin()) + 1);
 }
 
 void MessageEnds::close_communicator(MPI_Comm comm) {
+  if (Numbered* there = numbered(comm)) *there = {};
   for (Stream& stream : streams_)
     if (stream.comm == comm) stream.comm = {};
   for (std::size_t i = 0; i < doubts_;) {
@@ -106,18 +83,17 @@ profiles::StreamKey MessageEnds::key_of(std::size_t at) const {
     if (streams_[there].is(comm, peer, tag_and_way)) return count_at(there);
     if (free == kStreams && facts_[there].communicator == 0) free = there;
   }
-  const Way way = static_cast<Way>(tag_and_way & 1);
-  if (free == kStreams) return count_unknown(way);
+  if (free == kStreams) return count_unknown(static_cast<Way>(tag_and_way & 1));
   const KeepErrno keep;
-  const std::uint64_t communicator = number_of(comm);
-  if (communicator == 0) return count_unknown(way);
-  const Rank world = peer_of(comm, peer);
+  const Numbered* const known = numbered(comm);
   Stream& stream = streams_[free];
-  stream = {comm, peer, tag_and_way, 0, 0};
-  facts_[free] = {communicator, world >= 0 && world != job_world().rank ? world : -1, false};
-  for (std::size_t i = 0; i < doubts_; ++i) facts_[free].doubtful |= doubt_[i].covers(stream);
+  StreamFacts& facts = facts_[free];
+  stream = {comm, peer, tag_and_way, 0, UINT64_MAX};
+  facts = {known ? known->number : kNoNumber, known ? peer_of(comm, peer) : -1, !known};
+  for (std::size_t i = 0; i < doubts_; ++i) facts.doubtful |= doubt_[i].covers(stream);
   // A rank's messages to itself are of no interest.
-  stream.next = facts_[free].peer < 0 ? UINT64_MAX : profiles::MessageChoice(key_of(free).seed()).first(level_);
+  if (!known || (facts.peer >= 0 && facts.peer != job_world().rank))
+    stream.next = profiles::MessageChoice(key_of(free).seed()).first(level_);
   return count_at(free);
 }
 
@@ -165,12 +141,17 @@ void MessageEnds::doubt(MPI_Comm comm, int peer, int tag, Way way) {
   };
   const auto known = doubt_.begin() + static_cast<std::ptrdiff_t>(doubts_);
   if (std::find_if(doubt_.begin(), known, same) != known) return;
-  const KeepErrno keep;
-  if (number_of(comm) == 0) return;  // it has no streams
-  if (doubts_ == kDoubts) return doubt_all();
-  doubt_[doubts_++] = {comm, peer, tag, way};
+  if (!numbered(comm)) return;  // its streams are not known anyway
+  if (doubts_ == kDoubts) {
+    if (peer == MPI_ANY_SOURCE && tag == MPI_ANY_TAG) return doubt_all();
+    const auto rest = std::remove_if(doubt_.begin(), doubt_.end(),
+                                     [&](const Doubt& one) { return one.comm == comm && one.way == way; });
+    doubts_ = static_cast<std::size_t>(rest - doubt_.begin());
+    return doubts_ < kDoubts ? doubt(comm, MPI_ANY_SOURCE, MPI_ANY_TAG, way) : doubt_all();
+  }
+  const Doubt& added = doubt_[doubts_++] = {comm, peer, tag, way};
   for (std::size_t at = 0; at < kStreams; ++at)
-    if (facts_[at].communicator != 0) facts_[at].doubtful |= doubt_[doubts_ - 1].covers(streams_[at]);
+    if (facts_[at].communicator != 0) facts_[at].doubtful |= added.covers(streams_[at]);
 }
 
 void MessageEnds::doubt_peer(Rank world, Way way) {
@@ -180,6 +161,7 @@ void MessageEnds::doubt_peer(Rank world, Way way) {
 
 void MessageEnds::note_wait(KeptMessage& kept, const CallPlace& place, Nanoseconds begin, Waited waited) {
   kept.end.wait_end = job_clocks().common_now();
+  kept.end.uncertainty = std::max(kept.end.uncertainty, job_clocks().uncertainty_now());
   kept.end.wait_begin = begin;
   kept.end.others_too = waited == Waited::shared;
   kept.request = {};

@@ -112,7 +112,7 @@ class MessageEnds {
   /// What a stream needs rarely.
   struct StreamFacts {
     std::uint64_t communicator = 0;  ///< 0: free
-    Rank peer = 0;                   ///< in MPI_COMM_WORLD; -1: its messages are not matched
+    Rank peer = 0;                   ///< in MPI_COMM_WORLD; -1: not known
     bool doubtful = false;
   };
   struct Doubt {
@@ -125,10 +125,20 @@ class MessageEnds {
     }
   };
 
-  /// Derived: 1,024 streams of 48 bytes, in sets of four, and 512 messages of 88 bytes: 93 KiB per process. A stream
-  /// whose set is full is not known, for ever. Streams of communicators that have ended stay.
+  /// A communicator whose number all of its ranks know.
+  struct Numbered {
+    MPI_Comm comm{};
+    std::uint64_t number = 0;
+    std::uint64_t made = 0;  ///< communicators that were made from it
+  };
+
+  /// Derived: 1,024 streams of 48 bytes, in sets of four, 512 messages of 88 bytes, and 256 communicators of 24 bytes:
+  /// 99 KiB per process. A stream whose set is full is not known, for ever. Streams of communicators that have ended
+  /// stay.
   static constexpr int kStreamBits = 10;
-  static constexpr std::size_t kStreams = std::size_t{1} << kStreamBits, kSet = 4, kKept = 512, kDoubts = 32;
+  static constexpr std::size_t kStreams = std::size_t{1} << kStreamBits, kSet = 4, kKept = 512, kDoubts = 32,
+                               kCommunicators = 256;
+  static constexpr std::uint64_t kWorld = 1, kNoNumber = UINT64_MAX;
   static constexpr std::size_t kUnknown = kStreams;  ///< the places of the messages without a stream, by Way
 
   static std::size_t place_of(MPI_Comm comm, int peer, std::uint32_t tag_and_way) {
@@ -143,13 +153,13 @@ class MessageEnds {
   }
   void raise_level();
   profiles::StreamKey key_of(std::size_t at) const;
-  std::uint64_t number_of(MPI_Comm comm) const;
+  Numbered* numbered(MPI_Comm comm);
 
   bool on_ = false, doubtful_ = false;
   int level_ = 0;  ///< one of 2^level_ messages is kept
-  std::size_t doubts_ = 0, next_free_ = 0;
+  std::size_t doubts_ = 0, next_free_ = 0, numbers_ = 0;
   int keyval_ = MPI_KEYVAL_INVALID;
-  std::uint64_t made_on_world_ = 0;
+  std::array<Numbered, kCommunicators> communicators_;  ///< the first `numbers_` may be in use
   std::array<Doubt, kDoubts> doubt_;
   std::array<Stream, kStreams + 2> streams_;
   std::array<StreamFacts, kStreams + 2> facts_;

@@ -217,7 +217,7 @@ int start_exchange(Native native, MPI_Comm comm, int to, int send_tag, int from,
 /// The message of the request may have a number and never exist.
 template <typename Native>
 int cancel_request(const MPI_Request* request, Native native) {
-  if (message_ends.counts()) {
+  if (request && message_ends.counts()) {
     const StartedMessage message = started_messages.find_message(*request);
     if (message.request != *request) message_ends.doubt_all();
     else message_ends.doubt_peer(message.peer, message.receives ? MessageEnds::Way::receive : MessageEnds::Way::send);

@@ -63,7 +63,8 @@ def test_kinds_are_those_of_both_sides_times(both):
         error = 0.1 * (sender + receiver + rest) + 2e4 * ROUNDS  # a rank may lose its core between two readings
         assert kinds["late_sender_ns"] == pytest.approx(sender, abs=error), function
         assert kinds["late_receiver_ns"] == pytest.approx(receiver, abs=error), function
-        assert kinds["transfer_ns"] + kinds["not_known_ns"] == pytest.approx(rest, abs=error), function
+        # A rank may lose its core in latecomer's own work at the end of the call.
+        assert kinds["transfer_ns"] + kinds["not_known_ns"] <= rest + error, function
         assert function == "exchanges" or kinds["not_known_ns"] == 0, function
 
 
@@ -80,9 +81,12 @@ def test_reports_show_the_kinds(both):
     assert head[9:] == ["matched", "late_sender", "late_receiver", "transfer", "not_known"]
     (row,) = [one for one in rows if one[0] == "MPI_Recv" and one[8].startswith("receives (")]
     assert float(row[9]) == 1 and sum(map(float, row[10:])) == pytest.approx(1, abs=1e-5)
+    shares = dict(zip(head[10:], map(float, row[10:])))
+    kind = max(shares, key=shares.get).replace("_", " ")
     wide = run(a.cli, "report", "--all", folder / "both.json").stdout
-    assert "late sender (" in wide and "late receiver (" in wide
-    assert "late sender (" in run(a.cli, "report", "--html", "-", folder / "both.json").stdout
+    (line,) = [one for one in wide.splitlines() if one.startswith("MPI_Recv") and " receives (" in one]
+    assert f"  {kind} " in line
+    assert f'"{kind} ' in run(a.cli, "report", "--html", "-", folder / "both.json").stdout
 
 
 def test_a_cancelled_receive_leaves_the_kinds_unknown():
