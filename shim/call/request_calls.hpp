@@ -88,6 +88,7 @@ int complete_requests(int count, MPI_Request* requests, Native native, Completed
     if (place) awaited.begin_kept(*place);
     const int rc = native();
     if (rc == MPI_SUCCESS) {
+      awaited.end_kept();
       awaited.set_wait(timed.end());
       completed(watch);
       completed(awaited);
@@ -141,10 +142,11 @@ int wait_for_all_requests(const CallPlace& place, int count, MPI_Request* reques
     const StartedMessage last = wait_in_turn(count, requests);
     started_messages.forget_completed(count, requests);  // before MPI overwrites the handles
     const int rc = native();
+    const Nanoseconds end = last.kept != 0 ? job_clocks().common_now() : 0;
     const Wait wait = timed.end();
     if (rc != MPI_SUCCESS) return rc;
     if (KeptMessage* const kept = message_ends.find(last.kept, last.request)) [[unlikely]]
-      MessageEnds::note_wait(*kept, place, begin, Waited::alone);
+      MessageEnds::note_wait(*kept, place, begin, end, Waited::alone);
     if (wait) waited_for(last.peer, wait);
     return rc;
   }

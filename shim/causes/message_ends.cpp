@@ -159,8 +159,9 @@ void MessageEnds::doubt_peer(Rank world, Way way) {
     facts_[at].doubtful |= facts_[at].peer == world && streams_[at].way() == way;
 }
 
-void MessageEnds::note_wait(KeptMessage& kept, const CallPlace& place, Nanoseconds begin, Waited waited) {
-  kept.end.wait_end = job_clocks().common_now();
+void MessageEnds::note_wait(KeptMessage& kept, const CallPlace& place, Nanoseconds begin, Nanoseconds end,
+                            Waited waited) {
+  kept.end.wait_end = end;
   kept.end.uncertainty = std::max(kept.end.uncertainty, job_clocks().uncertainty_now());
   kept.end.wait_begin = begin;
   kept.end.others_too = waited == Waited::shared;
@@ -172,15 +173,16 @@ void MessageEnds::note_wait(KeptMessage& kept, const CallPlace& place, Nanosecon
 }
 
 void CountedMessage::end_kept(KeptMessage& kept, const CallPlace& place, Waited waited) {
-  MessageEnds::note_wait(kept, place, kept.end.posted, waited);
+  MessageEnds::note_wait(kept, place, kept.end.posted, job_clocks().common_now(), waited);
 }
 
 void count_received(const CallPlace& place, MPI_Comm comm, const MPI_Status& status, Nanoseconds posted,
                     Waited waited) {
+  const Nanoseconds end = job_clocks().common_now();
   if (status.MPI_SOURCE < 0) return;  // MPI_PROC_NULL
   const KeptNow kept = message_ends.count_message(comm, status.MPI_SOURCE, status.MPI_TAG, MessageEnds::Way::receive);
   if (KeptMessage* const there = kept.get()) {
-    MessageEnds::note_wait(*there, place, posted, waited);
+    MessageEnds::note_wait(*there, place, posted, end, waited);
     there->end.posted = posted;
   }
 }

@@ -86,8 +86,8 @@ class MessageEnds {
     KeptMessage& there = kept_[place - 1u];
     return there.levels > 0 && there.request == request ? &there : nullptr;
   }
-  /// A call waited for the message, from `begin` until now.
-  static void note_wait(KeptMessage& kept, const CallPlace& place, Nanoseconds begin, Waited waited);
+  /// A call waited for the message.
+  static void note_wait(KeptMessage& kept, const CallPlace& place, Nanoseconds begin, Nanoseconds end, Waited waited);
 
   /// The number of the communicator that the next call on `parent` makes, which is the same on all ranks of it; 0: not
   /// known. All of these calls are collective, so all ranks make them in the same order.

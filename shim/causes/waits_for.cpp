@@ -221,9 +221,13 @@ void Awaited::begin_kept(const CallPlace& place) {
   begin_ = job_clocks().common_now();
 }
 
+void Awaited::end_kept() {
+  if (place_) end_ = job_clocks().common_now();
+}
+
 void Awaited::note_kept(const Message& message) const {
   if (KeptMessage* const kept = message_ends.find(message.kept, message.request))
-    MessageEnds::note_wait(*kept, *place_, begin_, Waited::alone);
+    MessageEnds::note_wait(*kept, *place_, begin_, end_, Waited::alone);
 }
 
 void Awaited::complete_all() const {

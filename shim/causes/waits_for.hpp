@@ -132,6 +132,8 @@ class Awaited {
   void set_wait(const Wait& wait) { wait_ = wait; }
   /// Before the call, which is no poll: the wait for messages that are kept begins.
   void begin_kept(const CallPlace& place);
+  /// Right after the call.
+  void end_kept();
   /// All messages are complete: the call waited for all of them.
   void complete_all() const;
   /// The message of the request with this index is complete.
@@ -155,7 +157,7 @@ class Awaited {
   bool receives_ = false, keeps_ = false;
   int count_ = 0;
   const CallPlace* place_ = nullptr;
-  Nanoseconds begin_ = 0;
+  Nanoseconds begin_ = 0, end_ = 0;
   Wait wait_;
   std::array<Message, kMost> messages_;  // without initial values
 };

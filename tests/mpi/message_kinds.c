@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rank 0 waits for rank 1, which is late by MS milliseconds. Both note the times of their calls. At the end, rank 0
  * prints what they show: function, call of MPI, nanoseconds until the send began, until the receive was posted, and
- * after that, and how many messages can be matched. Each wait has a function of its own. With an argument, rank 0
- * cancels a receive before each message. */
+ * after that. Last comes the number of messages that can be matched. Each wait has a function of its own. With an
+ * argument, rank 0 cancels a receive before each message. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
