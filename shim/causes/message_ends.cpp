@@ -13,17 +13,7 @@ namespace latecomer::shim {
 
 constinit MessageEnds message_ends;
 
-namespace {
-
-int forget_number(MPI_Comm comm, int, void*, void*) {
-  message_ends.close_communicator(comm);
-  return MPI_SUCCESS;
-}
-
-}  // namespace
-
 void MessageEnds::begin_numbers() {
-  if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_number, &keyval_, nullptr) != MPI_SUCCESS) return;
   communicators_[numbers_++] = {MPI_COMM_WORLD, kWorld};
   for (const std::size_t at : {kUnknown, kUnknown + 1}) {
     streams_[at].tag_and_way = static_cast<std::uint32_t>(at - kUnknown);
@@ -47,16 +37,17 @@ std::uint64_t MessageEnds::number_next(MPI_Comm parent, std::uint32_t call) {
 }
 
 void MessageEnds::number_communicator(MPI_Comm made, std::uint64_t number) {
-  if (made == MPI_COMM_NULL || number == 0 || !on_) return;
-  close_communicator(made);  // of another one that had no number
-  const KeepErrno keep;
+  if (made == MPI_COMM_NULL || !on_) return;
+  close_communicator(made);  // another one that had the handle
+  if (number == 0) return;
   const auto free = std::ranges::find(communicators_, MPI_Comm{}, &Numbered::comm);
-  if (free == communicators_.end() || PMPI_Comm_set_attr(made, keyval_, nullptr) != MPI_SUCCESS) return;
+  if (free == communicators_.end()) return;
   *free = {made, number};
   numbers_ = std::max(numbers_, static_cast<std::size_t>(free - communicators_.begin()) + 1);
 }
 
 void MessageEnds::close_communicator(MPI_Comm comm) {
+  if (!on_) return;
   if (Numbered* there = numbered(comm)) *there = {};
   for (Stream& stream : streams_)
     if (stream.comm == comm) stream.comm = {};

@@ -93,7 +93,8 @@ class MessageEnds {
   /// known. All of these calls are collective, so all ranks make them in the same order.
   std::uint64_t number_next(MPI_Comm parent, std::uint32_t call);
   void number_communicator(MPI_Comm made, std::uint64_t number);
-  /// The communicator ends: MPI may use its handle again.
+  /// The communicator has ended: MPI may use its handle again. An attribute would tell that too, but MPICH lets the one
+  /// that was set first decide whether the program may free the communicator.
   void close_communicator(MPI_Comm comm);
 
   void list_ends(std::vector<profiles::StreamEnd>& out) const;
@@ -158,7 +159,6 @@ class MessageEnds {
   bool on_ = false, doubtful_ = false;
   int level_ = 0;  ///< one of 2^level_ messages is kept
   std::size_t doubts_ = 0, next_free_ = 0, numbers_ = 0;
-  int keyval_ = MPI_KEYVAL_INVALID;
   std::array<Numbered, kCommunicators> communicators_;  ///< the first `numbers_` may be in use
   std::array<Doubt, kDoubts> doubt_;
   std::array<Stream, kStreams + 2> streams_;
