@@ -15,6 +15,7 @@
 #include "profiles/analysis/frame.hpp"
 #include "profiles/analysis/lateness.hpp"
 #include "profiles/analysis/live_rank.hpp"
+#include "profiles/analysis/message_kinds.hpp"
 #include "profiles/base/share.hpp"
 #include "profiles/record/recorded_calls.hpp"
 
@@ -126,6 +127,7 @@ struct TimedCalls {
   double time = 0, error = 0;      ///< in the calls; its standard error
   double together = 0;             ///< of `time`: waits for several ranks at once
   double messages = 0, bytes = 0;  ///< that the calls sent, or received at once
+  KindFigures kinds;
   struct Row {
     long rank = 0;  ///< the first one, if several share the row
     double time = 0;

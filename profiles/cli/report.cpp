@@ -229,14 +229,22 @@ void print_tsv(const Profile& profile) {
 
 void print_calls_tsv(const Profile& profile) {
   std::printf(
-      "call\tpart\tcalls\ttime_ns\ttime_error_ns\tshare\tmost_on\twaits_for\tplace\tthreads\tmessages\tbytes\n");
+      "call\tpart\tcalls\ttime_ns\ttime_error_ns\tshare\tmost_on\twaits_for\tplace\tthreads\tmessages\tbytes\t"
+      "matched\tlate_sender\tlate_receiver\ttransfer\tnot_known\n");
   const auto print = [&](const std::vector<analysis::TimedCalls>& sites, const char* threads) {
     const std::vector<TimedRow> rows = timed_rows(profile, sites);
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      std::printf("%s\t%s\t%.0f\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\n", rows[i].call.c_str(),
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::printf("%s\t%s\t%.0f\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f", rows[i].call.c_str(),
                   sites[i].part.c_str(), rows[i].calls, rows[i].time, sites[i].error, tsv_share(rows[i].share).c_str(),
                   rows[i].most_on.c_str(), rows[i].waits_for.c_str(), rows[i].place.c_str(), threads, rows[i].messages,
                   rows[i].bytes);
+      const analysis::KindFigures& kinds = sites[i].kinds;
+      for (const Share& share :
+           {kinds.share_matched(), kinds.share(kinds.late_sender), kinds.share(kinds.late_receiver),
+            kinds.share(kinds.transfer), kinds.share(kinds.not_known)})
+        std::printf("\t%s", tsv_share(share).c_str());
+      std::printf("\n");
+    }
   };
   print(profile.timed_sites, "main");
   print(profile.thread_sites, "other");
@@ -440,6 +448,8 @@ the time of all ranks, 0 to 1.
 Columns of --tsv-calls: call, part (messages, files, or other: calls that make communicators, windows and the like), calls,
 time_ns (sum of all ranks), its standard error where not every call was timed, its share of the time of all ranks; the rank
 with the most of it, and the rank whose messages the calls awaited longest, with their shares of time_ns; place.
+Then of a sample of messages: the share that was matched, and by kind the shares of their time, late_sender, late_receiver,
+transfer and not_known.
 
 Examples:
   $ latecomer report job.json

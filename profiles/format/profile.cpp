@@ -18,6 +18,7 @@
 #include "profiles/base/descriptor.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/format/callers.hpp"
+#include "profiles/format/message_kinds.hpp"
 #include "profiles/record/job_size.hpp"
 
 namespace latecomer::profiles {
@@ -801,6 +802,7 @@ class ProfileWriter {
       for (const auto& [row, one] : rows) sums.merge(one);
     }
     std::ranges::stable_sort(all, [](const auto& a, const auto& b) { return a.second.time > b.second.time; });
+    const KindsOfSites kinds(all_, per_row_);
     std::string text;
     for (const auto& [key, sums] : all) {
       const bool folded = key.site == 0;
@@ -814,6 +816,7 @@ class ProfileWriter {
                                                                       : "messages"}};
       head.update(timed_json(sums));
       add_lengths(head, key);
+      kinds.add_to_site(head, key);
       text += (text.empty() ? "\n" : ",\n") + json_text(head);
       text.pop_back();
       text += ",\n \"by_rank\":[";
@@ -823,6 +826,7 @@ class ProfileWriter {
         if (per_row_ > 1) row["ranks"] = std::clamp(all_.sum.job.ranks - number * per_row_, 1, per_row_);
         row.update(timed_json(one));
         add_peers(row, one.peers, 1);
+        kinds.add_to_row(row, key, number);
         text += (first ? "\n  " : ",\n  ") + json_text(row);
         first = false;
       }

@@ -348,6 +348,17 @@ std::vector<analysis::RankTotals> sums_of(const Json& profile) {
   return out;
 }
 
+analysis::KindFigures kinds_of(const Json& site) {
+  const auto json = site.find("kinds");
+  if (json == site.end()) return {};
+  return {.messages = number_in(*json, "messages"),
+          .matched = number_in(*json, "matched"),
+          .late_sender = number_in(*json, "late_sender_ns"),
+          .late_receiver = number_in(*json, "late_receiver_ns"),
+          .transfer = number_in(*json, "transfer_ns"),
+          .not_known = number_in(*json, "not_known_ns")};
+}
+
 analysis::TimedCalls timed_site_of(const Json& json) {
   analysis::TimedCalls out;
   out.id = json["id"].get<std::string>();
@@ -361,6 +372,7 @@ analysis::TimedCalls timed_site_of(const Json& json) {
   out.together = number_in(json, "together_ns");
   out.messages = number_in(json, "messages");
   out.bytes = number_in(json, "bytes");
+  out.kinds = kinds_of(json);
   for (const Json& row : json["by_rank"])
     out.rows.push_back({rank_in(number_in(row, "rank")), number_in(row, "time_ns"), peers_of(row)});
   return out;

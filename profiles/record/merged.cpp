@@ -71,6 +71,7 @@ void Merged::add(const Contribution& one) {
   limit_timed();
   for (const PeerSums& peer : one.peers)
     pairs[{one.rank / PeerTable::per_row(one.job.ranks), peer.row}].merge(peer.sums);
+  messages.add(one.message_ends, ranks_per_row(one.job.ranks));
   sum.edges += one.edges;
   sum.edge_sum += one.edge_sum;
   take_frames(one.frames);
@@ -110,6 +111,7 @@ void Merged::merge(Merged&& other) {
   for (const auto& [key, sums] : other.lengths) lengths[key].merge(sums);
   for (const auto& [key, sums] : other.pairs) pairs[key].merge(sums);
   limit_timed();
+  messages.merge(std::move(other.messages), ranks_per_row(sum.job.ranks));
   sum.edges += other.sum.edges;
   sum.edge_sum += other.sum.edge_sum;
   take_frames(other.sum.frames);

@@ -306,7 +306,7 @@ auto head_of(auto& c) {
 
 /// Those at the end.
 auto tail_of(auto& c) {
-  return std::tie(c.sample, c.plans, c.decisions, c.learned, c.job.history.file, c.job.history.why_not,
+  return std::tie(c.sample, c.message_ends, c.plans, c.decisions, c.learned, c.job.history.file, c.job.history.why_not,
                   c.job.history.calls);
 }
 

@@ -23,6 +23,7 @@
 #include "profiles/record/digest.hpp"
 #include "profiles/record/histogram.hpp"
 #include "profiles/record/host_load.hpp"
+#include "profiles/record/message_ends.hpp"
 #include "profiles/record/not_counted.hpp"
 #include "profiles/record/peers.hpp"
 #include "profiles/record/site_key.hpp"
@@ -545,10 +546,11 @@ struct Contribution {
   std::uint64_t edges = 0;  ///< number of calls of latecomer_edge
   double edge_sum = 0;      ///< sum of their fractions
   std::vector<Unplanned> unplanned;
-  std::vector<TimedSite> timed_sites;  ///< those of the main thread first; empty in Merged::sum
-  std::vector<HostLoad> loads;         ///< of this host, if this process measures it
-  NotCounted not_counted;              ///< without the kinds that the local sites tell
-  std::vector<PeerSums> peers;         ///< of the main thread, those that are not zero; empty in Merged::sum
+  std::vector<TimedSite> timed_sites;   ///< those of the main thread first; empty in Merged::sum
+  std::vector<StreamEnd> message_ends;  ///< of a process that has finished; empty in Merged::sum
+  std::vector<HostLoad> loads;          ///< of this host, if this process measures it
+  NotCounted not_counted;               ///< without the kinds that the local sites tell
+  std::vector<PeerSums> peers;          ///< of the main thread, those that are not zero; empty in Merged::sum
   std::vector<std::string> warnings;
   std::vector<Log> logs;
   CallSample sample;                   ///< of the calls on MPI_COMM_WORLD, where all ranks keep one

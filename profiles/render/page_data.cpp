@@ -188,7 +188,7 @@ Json timed_sites(const Profile& profile) {
   Json rows = Json::array();
   for (const TimedRow& row : timed_rows(profile, profile.timed_sites))
     rows.push_back({row.call, rounded(row.calls), row.messages > 0 ? rounded(row.bytes) : Json(nullptr),
-                    rounded(row.time), share_json(row.share), row.most_on, row.waits_for, row.place});
+                    rounded(row.time), share_json(row.share), row.most_on, row.waits_for, row.kind, row.place});
   return {{"titles", kTimedTitles}, {"rows", rows}};
 }
 

@@ -22,10 +22,25 @@ std::string longest(const std::map<long, double>& by_rank, double time, double e
          percent(std::min(1.0, most->second / time - error), 1) + ")";
 }
 
+std::string longest_kind(const analysis::KindFigures& kinds) {
+  std::pair<double, const char*> most{0, nullptr};
+  for (const auto& one : {std::pair{kinds.late_sender, "late sender"}, std::pair{kinds.late_receiver, "late receiver"},
+                          std::pair{kinds.transfer, "transfer"}, std::pair{kinds.not_known, "not known"}})
+    if (one.first > most.first) most = one;
+  return most.second ? std::string(most.second) + " " + percent(kinds.share(most.first), "-") : "-";
+}
+
 TimedRow row_of(const analysis::TimedCalls& site, double rank_time) {
-  TimedRow out{site.call,  site.calls, site.messages,
-               site.bytes, site.time,  Share::of(site.time, rank_time),
-               "-",        "-",        analysis::place_of(site.frames)};
+  TimedRow out{site.call,
+               site.calls,
+               site.messages,
+               site.bytes,
+               site.time,
+               Share::of(site.time, rank_time),
+               "-",
+               "-",
+               longest_kind(site.kinds),
+               analysis::place_of(site.frames)};
   if (site.time <= 0) return out;
   std::map<long, double> spent, awaited;
   bool all_peers = true;
@@ -58,7 +73,7 @@ void print_rows(std::vector<TimedRow>& rows, bool wide) {
   for (TimedRow& row : rows)
     table.add({row.call, std::to_string(static_cast<long>(row.calls)),
                row.messages > 0 ? human_bytes(row.bytes) : std::string("-"), human_time(row.time),
-               percent(row.share, "-"), row.most_on, row.waits_for, row.place});
+               percent(row.share, "-"), row.most_on, row.waits_for, row.kind, row.place});
   table.print(wide ? 0 : kLineWidth);
 }
 
@@ -75,9 +90,10 @@ void print_timed_sites(const Profile& profile, std::size_t most, double least, b
   if (all > rows.size()) std::printf("... and %zu more call sites.\n", all - rows.size());
   if (wide)
     std::printf(
-        "\nbytes: in the messages that the calls sent, or received before they returned; time, sum: of all ranks in these calls; share: of the ranks' time; most on: the rank with the most of it; "
-        "waits for: the rank\nwhose messages the calls awaited longest, or `several` if calls waited for several ranks "
-        "at once.\n");
+        "\nbytes: in the messages that the calls sent, or received before they returned; time, sum: of all ranks in these "
+        "calls;\nshare: of the ranks' time; most on: the rank with the most of it; waits for: the rank\nwhose messages the calls awaited longest, or `several` if calls waited for several ranks "
+        "at once; kind: what most of the\ntime was for, of a sample of messages whose other end is known (--tsv-calls "
+        "has all kinds).\n");
 }
 
 void print_threads(const Profile& profile, std::size_t most) {

@@ -11,8 +11,8 @@
 
 namespace latecomer::profiles {
 
-inline constexpr std::array<std::string_view, 8> kTimedTitles = {"call",  "calls",   "bytes",     "time, sum",
-                                                                 "share", "most on", "waits for", "called from"};
+inline constexpr std::array<std::string_view, 9> kTimedTitles = {"call",    "calls",     "bytes", "time, sum",  "share",
+                                                                 "most on", "waits for", "kind",  "called from"};
 /// A row: its shares are of the time of all ranks in these calls.
 struct TimedRow {
   std::string call;
@@ -20,6 +20,7 @@ struct TimedRow {
   Share share;            ///< of the time of all ranks in the run
   std::string most_on;    ///< the rank with most of the time
   std::string waits_for;  ///< the rank that was awaited longest; "several": most waits were for several ranks at once
+  std::string kind;       ///< the kind with most of the time of the messages that were matched
   std::string place;
 };
 /// `sites`: those of the profile, or some of them.

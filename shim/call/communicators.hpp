@@ -4,6 +4,7 @@
 // delete functions run before and after that, and the calls in them count. This file must not look at single calls.
 #pragma once
 
+#include "shim/causes/message_ends.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/state/communicator.hpp"
 #include "shim/state/process.hpp"
@@ -40,7 +41,10 @@ int free_communicator(MPI_Comm* comm, Native native) {
   end_polls();
   if (!active.load(std::memory_order_acquire) || !comm || *comm == MPI_COMM_NULL) return native();
   const Freeing freeing(comm);
-  return native();
+  const MPI_Comm ended = *comm;
+  const int rc = native();
+  if (*comm == MPI_COMM_NULL) message_ends.close_communicator(ended);
+  return rc;
 }
 
 }  // namespace latecomer::shim

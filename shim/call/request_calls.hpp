@@ -11,6 +11,7 @@
 #include "shim/causes/usage.hpp"
 #include "shim/causes/waiting_calls.hpp"
 #include "shim/causes/waits_for.hpp"
+#include "shim/state/clocks.hpp"
 #include "shim/state/process.hpp"
 
 namespace latecomer::shim {
@@ -70,11 +71,12 @@ auto if_set(const int& flag, Completed completed) {
   };
 }
 
-/// Runs a completion call, a MessageCall or a Poll. `completed` says which requests are complete. The time of the wait
-/// goes to the ranks of their messages. `status`: of the one that is complete, if the call completes one.
+/// Runs a completion call, a MessageCall or a Poll, which has no `place`. `completed` says which requests are complete.
+/// The time of the wait goes to the ranks of their messages. `status`: of the one that is complete, if the call
+/// completes one.
 template <typename Native, typename Completed, typename Call>
 int complete_requests(int count, MPI_Request* requests, Native native, Completed completed, Call& timed,
-                      const MPI_Status* status = nullptr) {
+                      const CallPlace* place, const MPI_Status* status = nullptr) {
   const WatchedRequests watch(count, requests);
   if (!mpi_time.watched || (std::is_same_v<const Completed, decltype(all_requests)> && !timed.is_timed())) {
     started_messages.forget_completed(count, requests);  // before MPI overwrites the handles
@@ -84,8 +86,10 @@ int complete_requests(int count, MPI_Request* requests, Native native, Completed
   }
   const auto complete_watched = [&]() __attribute__((noinline)) {
     Awaited awaited(count, requests);
+    if (place) awaited.begin_kept(*place);
     const int rc = native();
     if (rc == MPI_SUCCESS) {
+      awaited.end_kept();
       awaited.set_wait(timed.end());
       if (status) awaited.set_source(status->MPI_SOURCE);
       completed(watch);
@@ -106,7 +110,7 @@ int test_requests(const CallPlace& place, int count, MPI_Request* requests, Nati
     return native();
   }
   Poll poll(place, found);
-  return complete_requests(count, requests, native, if_set(found, completed), poll);
+  return complete_requests(count, requests, native, if_set(found, completed), poll, nullptr);
 }
 
 /// As test_requests(), of a call that leaves the requests as they are.
@@ -128,7 +132,7 @@ template <typename Native, typename Completed>
 int wait_for_requests(const CallPlace& place, int count, MPI_Request* requests, Native native, Completed completed) {
   MessageCall timed(place, times_this_call());
   if (count == 1 && timed.has_site()) live_await(started_messages.find_message(*requests).peer);
-  return complete_requests(count, requests, native, completed, timed);
+  return complete_requests(count, requests, native, completed, timed, &place);
 }
 
 /// Of MPI_Wait and MPI_Waitany.
@@ -140,7 +144,7 @@ int wait_for_request(const CallPlace& place, int count, MPI_Request* requests, N
     if (count == 1 && timed.has_site()) live_await(started_messages.find_message(*requests).peer);
     MPI_Status own;
     need_status(timed, status, own);
-    return complete_requests(count, requests, native, completed, timed, timed.has_site() ? status : nullptr);
+    return complete_requests(count, requests, native, completed, timed, &place, timed.has_site() ? status : nullptr);
   } else {  // a status of mpi_f08
     return wait_for_requests(place, count, requests, native, completed);
   }
@@ -151,13 +155,19 @@ template <typename Native>
 int wait_for_all_requests(const CallPlace& place, int count, MPI_Request* requests, Native native) {
   MessageCall timed(place, times_this_call());
   if (timed.is_timed() && timed.has_site() && !any_request_pending() && may_wait_in_turn(count, requests)) {
-    const Rank last = wait_in_turn(count, requests);
+    const Nanoseconds begin = job_clocks().common_now();
+    const StartedMessage last = wait_in_turn(count, requests);
     started_messages.forget_completed(count, requests);  // before MPI overwrites the handles
     const int rc = native();
-    if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) waited_for(last, wait);
+    const Nanoseconds end = last.kept != 0 ? job_clocks().common_now() : 0;
+    const Wait wait = timed.end();
+    if (rc != MPI_SUCCESS) return rc;
+    if (KeptMessage* const kept = message_ends.find(last.kept, last.request)) [[unlikely]]
+      MessageEnds::note_wait(*kept, place, begin, end, Waited::alone);
+    if (wait) waited_for(last.peer, wait);
     return rc;
   }
-  return complete_requests(count, requests, native, all_requests, timed);
+  return complete_requests(count, requests, native, all_requests, timed, &place);
 }
 
 /// Notes the start of persistent collectives.

@@ -102,6 +102,14 @@ int poll_for_message(const CallPlace& place, Native native, MPI_Comm comm, int f
   return rc;
 }
 
+/// Of a call that takes a message out of the order of receives.
+template <typename Native>
+int poll_for_matched(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, const int& found,
+                     MPI_Status*& status) {
+  if (message_ends.counts()) message_ends.doubt(comm, from, tag, MessageEnds::Way::receive);
+  return poll_for_message(place, native, comm, from, found, status);
+}
+
 template <typename Native>
 int poll_without_peer(const CallPlace& place, Native native, const int& found) {
   Poll poll(place, found);

@@ -4,10 +4,13 @@
 // (shim/front/functions.def), and `native` is MPI's own call.
 #pragma once
 
+#include "shim/causes/message_ends.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/causes/waits_for.hpp"
 #include "shim/guard.hpp"
 #include "shim/mpi/type_sizes.hpp"
+#include "shim/state/clocks.hpp"
+#include "shim/state/not_counted.hpp"
 
 namespace latecomer::shim {
 
@@ -26,6 +29,15 @@ template <typename Native>
 int time_rare_wait(const CallPlace& place, Native native) {
   const OtherCall timed(place, times_this_call(), &MpiTime::other_mpi);
   return native();
+}
+
+/// Of a collective call on `parent` that makes a communicator.
+template <typename Native>
+int make_communicator(const CallPlace& place, Native native, MPI_Comm parent, const MPI_Comm* made) {
+  const std::uint64_t number = message_ends.number_next(parent, place.call);
+  const int rc = time_rare_wait(place, native);
+  if (rc == MPI_SUCCESS) message_ends.number_communicator(*made, number);
+  return rc;
 }
 
 template <typename Native>
@@ -57,7 +69,7 @@ inline core::Bytes bytes_received(const MPI_Status& status) {
 /// Of a call that sends to the rank `to` of `comm`, and waits for it. MPI has accepted the datatype when it is asked
 /// for its size, so no error handler is called for it.
 template <typename Native>
-int time_send(const CallPlace& place, Native native, MPI_Comm comm, int to, int tag, Payload payload) {
+int time_sending(const CallPlace& place, Native native, MPI_Comm comm, int to, int tag, Payload payload) {
   MessageCall timed(place, times_this_call());
   const Rank peer = timed.has_site() ? show_awaited(comm, to, tag) : -1;
   const int rc = native();
@@ -67,6 +79,17 @@ int time_send(const CallPlace& place, Native native, MPI_Comm comm, int to, int 
     waited_for(peer, wait);
   count_message(*timed.site(), peer, payload.bytes());
   return rc;
+}
+
+template <typename Native>
+int time_send(const CallPlace& place, Native native, MPI_Comm comm, int to, int tag, Payload payload) {
+  const auto counted = [&] {
+    CountedMessage sent(comm, to, tag, MessageEnds::Way::send);
+    const int rc = native();
+    sent.end(place, rc, Waited::alone);
+    return rc;
+  };
+  return time_sending(place, counted, comm, to, tag, payload);
 }
 
 /// Of a one-sided call that waits for the rank `target` of `win`.
@@ -87,7 +110,7 @@ inline int source_of(int from, const MPI_Status* status) { return from == MPI_AN
 
 /// Of a call that waits for the rank `from` of `comm`. `takes`: the call receives the message.
 template <bool takes = true, typename Native>
-int time_receive(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status) {
+int time_receiving(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status) {
   MessageCall timed(place, times_this_call());
   if (timed.has_site()) show_awaited(comm, from, tag);
   MPI_Status own;
@@ -100,19 +123,55 @@ int time_receive(const CallPlace& place, Native native, MPI_Comm comm, int from,
   return rc;
 }
 
-/// As time_receive(), of a call that leaves the message there.
+/// Of a call that waits for a message, and leaves it there.
 template <typename Native>
 int time_probe(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status) {
-  return time_receive<false>(place, native, comm, from, tag, status);
+  return time_receiving<false>(place, native, comm, from, tag, status);
+}
+
+inline bool is_wildcard(int from, int tag) { return from == MPI_ANY_SOURCE || tag == MPI_ANY_TAG; }
+
+/// Runs a blocking call, and counts the message that it receives.
+template <typename Native>
+int count_receive(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status,
+                  Waited waited) {
+  if (!is_wildcard(from, tag)) {
+    CountedMessage received(comm, from, tag, MessageEnds::Way::receive);
+    const int rc = native();
+    received.end(place, rc, waited);
+    return rc;
+  }
+  if (!message_ends.counts()) return native();
+  MPI_Status own, *const given = status;
+  if (given == MPI_STATUS_IGNORE) status = &own;
+  const Nanoseconds posted = job_clocks().common_now();
+  const int rc = native();
+  if (rc == MPI_SUCCESS) count_received(place, comm, *status, posted, waited);
+  else message_ends.doubt_all();
+  status = given;
+  return rc;
+}
+
+template <typename Native>
+int time_receive(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status) {
+  const auto counted = [&] { return count_receive(place, native, comm, from, tag, status, Waited::alone); };
+  return time_receiving(place, counted, comm, from, tag, status);
+}
+
+/// Of a call that takes a message out of the order of receives.
+template <typename Native>
+int match_probed(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status) {
+  if (message_ends.counts()) message_ends.doubt(comm, from, tag, MessageEnds::Way::receive);
+  return time_probe(place, native, comm, from, tag, status);
 }
 
 /// Of a call that sends to the rank `to` and receives from the rank `from` of `comm`. It waits for both of them; which
 /// one came last is not known.
 template <typename Native>
-int time_exchange(const CallPlace& place, Native native, MPI_Comm comm, int to, Payload sent, int send_tag, int from,
-                  int tag, MPI_Status*& status) {
-  if (to == MPI_PROC_NULL) return time_receive(place, native, comm, from, tag, status);
-  if (from == MPI_PROC_NULL) return time_send(place, native, comm, to, send_tag, sent);
+int time_exchanging(const CallPlace& place, Native native, MPI_Comm comm, int to, Payload sent, int send_tag, int from,
+                    int tag, MPI_Status*& status) {
+  if (to == MPI_PROC_NULL) return time_receiving(place, native, comm, from, tag, status);
+  if (from == MPI_PROC_NULL) return time_sending(place, native, comm, to, send_tag, sent);
   MessageCall timed(place, times_this_call());
   if (to == from && timed.has_site()) show_awaited(comm, from, tag);
   MPI_Status own;
@@ -133,27 +192,78 @@ int time_exchange(const CallPlace& place, Native native, MPI_Comm comm, int to, 
   return rc;
 }
 
+template <typename Native>
+int time_exchange(const CallPlace& place, Native native, MPI_Comm comm, int to, Payload sent, int send_tag, int from,
+                  int tag, MPI_Status*& status) {
+  const auto counted = [&] {
+    CountedMessage message(comm, to, send_tag, MessageEnds::Way::send);
+    const Waited waited = to == MPI_PROC_NULL ? Waited::alone : Waited::shared;
+    const int rc = count_receive(place, native, comm, from, tag, status, waited);
+    message.end(place, rc, from == MPI_PROC_NULL ? Waited::alone : Waited::no);
+    return rc;
+  };
+  return time_exchanging(place, counted, comm, to, sent, send_tag, from, tag, status);
+}
+
 struct MessageKind {
   bool receives = false;
   bool persistent = false;
 };
 
+/// Counts a message that a call starts. MPI may match others before one that names no source or no tag. One that is
+/// persistent is not seen when it starts.
+inline KeptNow count_start(MPI_Comm comm, int peer, int tag, MessageKind kind) {
+  const auto way = kind.receives ? MessageEnds::Way::receive : MessageEnds::Way::send;
+  const bool wildcard = kind.receives && is_wildcard(peer, tag);
+  if (!wildcard && !kind.persistent) [[likely]]
+    return message_ends.count_message(comm, peer, tag, way);
+  message_ends.doubt(comm, peer, tag, way);
+  return kind.persistent ? KeptNow() : message_ends.count_unknown(way);
+}
+
 /// Of a call that starts a message to or from the rank `peer` of `comm`, or makes a persistent one.
 template <typename Native>
-int start_message(const CallPlace& place, Native native, const MPI_Request* request, MPI_Comm comm, int peer,
+int start_message(const CallPlace& place, Native native, const MPI_Request* request, MPI_Comm comm, int peer, int tag,
                   MessageKind kind, Payload payload) {
   end_polls();
   keep_on_disk_sometimes();
+  const KeptNow kept = message_ends.counts() ? count_start(comm, peer, tag, kind) : KeptNow();
   const bool counts = mpi_time.watched && Guard::program_calls();
   LocalCall timed(counts);
   const int rc = native();
+  if (rc != MPI_SUCCESS) [[unlikely]]
+    message_ends.doubt_all();
   if (!counts || rc != MPI_SUCCESS) return rc;
   profiles::TimedSite& site = timed_sites.at(place);
   ++site.sums.calls;
   timed.end(site.sums);
-  const Rank to = note_started(*request, comm, peer, kind.receives, kind.persistent);
+  const std::uint16_t number = message_ends.note_request(kept, *request);
+  const Rank to = note_started(*request, comm, peer, kind.receives, kind.persistent, number);
   if (!kind.receives && !kind.persistent && peer != MPI_PROC_NULL) count_message(site, to, payload.bytes());
   return rc;
+}
+
+/// Of a call that starts two messages under one request, which are not counted.
+template <typename Native>
+int start_exchange(Native native, MPI_Comm comm, int to, int send_tag, int from, int tag) {
+  end_polls();
+  keep_on_disk_sometimes();
+  if (message_ends.counts()) {
+    message_ends.doubt(comm, to, send_tag, MessageEnds::Way::send);
+    message_ends.doubt(comm, from, tag, MessageEnds::Way::receive);
+  }
+  return native();
+}
+
+/// The message of the request may have a number and never exist.
+template <typename Native>
+int cancel_request(const MPI_Request* request, Native native) {
+  if (request && message_ends.counts()) {
+    const StartedMessage message = started_messages.find_message(*request);
+    if (message.request != *request) message_ends.doubt_all();
+    else message_ends.doubt_peer(message.peer, message.receives ? MessageEnds::Way::receive : MessageEnds::Way::send);
+  }
+  return native();
 }
 
 }  // namespace latecomer::shim

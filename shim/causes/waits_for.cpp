@@ -7,6 +7,7 @@
 #include <new>
 
 #include "shim/guard.hpp"
+#include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
 #include "shim/state/cost.hpp"
 #include "shim/state/process.hpp"
@@ -171,10 +172,10 @@ bool may_wait_in_turn(int count, const MPI_Request* requests) {
   return messages > 1 && pays && may_look_at_failures();
 }
 
-Rank wait_in_turn(int count, const MPI_Request* requests) {
+StartedMessage wait_in_turn(int count, const MPI_Request* requests) {
   Nanoseconds mark = now();
   const Nanoseconds until = mark + kLongest;
-  Rank last = -1;
+  StartedMessage last;
   bool good = true;
   MPI_Status status;
   const auto is_here = [&](MPI_Request request) {
@@ -182,23 +183,23 @@ Rank wait_in_turn(int count, const MPI_Request* requests) {
     if (request != MPI_REQUEST_NULL) good = PMPI_Request_get_status(request, &here, &status) == MPI_SUCCESS;
     return here != 0 || request == MPI_REQUEST_NULL;
   };
-  const auto peer = [&](int i) { return started_messages.find_message(requests[i]).peer; };
+  const auto message = [&](int i) { return started_messages.find_message(requests[i]); };
   for (int i = 0; good && i < count && mark < until; ++i) {
     if (is_here(requests[i]) || !good) continue;
-    last = peer(i);
-    live_await(last);
+    last = message(i);
+    live_await(last.peer);
     bool here = false;
     while (good && !(here = is_here(requests[i])) && mark < until) mark = now();
-    if (last == kAnyRank) last = here && good ? status.MPI_SOURCE : -1;
+    if (last.peer == kAnyRank) last.peer = here && good ? status.MPI_SOURCE : -1;
     mark = now();
     // A message that comes so late is the last one if none of another rank is missing.
     for (int k = i + 1; good && mark >= until && k < count; ++k)
-      if (!is_here(requests[k]) && peer(k) != last) last = -1;
+      if (!is_here(requests[k]) && message(k).peer != last.peer) last = {};
   }
   const Nanoseconds took = now() - mark;  // the looks behind the last wait
   looked += took;
   spent.add(profiles::CostOf::messages, took);
-  return good ? last : -1;
+  return good ? last : StartedMessage{};
 }
 
 void StartedMessages::put_in_full_set(const StartedMessage& message) {
@@ -217,7 +218,7 @@ void StartedMessages::put_in_full_set(const StartedMessage& message) {
   set_of(message.request)[turn_++ % Set{}.size()] = message;
 }
 
-Awaited::Awaited(int count, const MPI_Request* requests) {
+Awaited::Awaited(int count, const MPI_Request* requests) : count_(count) {
   for (int i = 0; i < count; ++i) {
     if (found_ == kMost) {
       started_messages.forget_completed(count - i, requests + i);
@@ -226,13 +227,31 @@ Awaited::Awaited(int count, const MPI_Request* requests) {
     const StartedMessage started = started_messages.find_message(requests[i]);
     if (requests[i] == MPI_REQUEST_NULL || started.request != requests[i]) continue;
     receives_ |= started.receives;
-    messages_[static_cast<std::size_t>(found_++)] = {started.request, started.peer, i, started.receives,
-                                                     started.persistent};
+    keeps_ |= started.kept != 0;
+    messages_[static_cast<std::size_t>(found_++)] = {started.request,  started.peer,       i,
+                                                     started.receives, started.persistent, started.kept};
   }
   if (found_ == 1) live_await(messages_[0].peer);
 }
 
+void Awaited::begin_kept(const CallPlace& place) {
+  if (!keeps_) return;
+  place_ = &place;
+  begin_ = job_clocks().common_now();
+}
+
+void Awaited::end_kept() {
+  if (place_) end_ = job_clocks().common_now();
+}
+
+void Awaited::note_kept(const Message& message) const {
+  if (KeptMessage* const kept = message_ends.find(message.kept, message.request))
+    MessageEnds::note_wait(*kept, *place_, begin_, end_, Waited::alone);
+}
+
 void Awaited::complete_all() const {
+  if (place_ && count_ == 1) [[unlikely]]
+    for (const Message& m : found()) note_kept(m);
   if (!wait_) return;
   // MPI does not tell which message came last. So the wait counts for all received messages, or for all sent messages
   // if the call has no receive.
@@ -249,6 +268,9 @@ void Awaited::complete_all() const {
 }
 
 void Awaited::complete_one(int index) const {
+  if (place_) [[unlikely]]
+    for (const Message& m : found())
+      if (m.index == index) note_kept(m);
   if (!wait_) return;
   for (const Message& m : found())
     if (m.index == index) waited_for(peer_of_message(m), wait_);

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 
+#include "shim/causes/message_ends.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/mpi/api.hpp"
 #include "shim/state/process.hpp"
@@ -42,6 +43,7 @@ struct StartedMessage {
   MPI_Request request{};
   Rank peer = -1;  ///< in MPI_COMM_WORLD; negative: none
   bool receives = false, persistent = false;
+  std::uint16_t kept = 0;  ///< its place in message_ends; 0: not kept
 };
 
 /// Messages by their request's handle, in sets of four. A full set makes the table grow, up to kMostBits. Then a
@@ -134,9 +136,10 @@ inline Rank show_awaited(MPI_Comm comm, int rank, int tag) {
 
 /// Notes a non-blocking message to or from a rank of `comm` that was started, or a persistent one that was made.
 /// Returns as show_awaited().
-inline Rank note_started(MPI_Request request, MPI_Comm comm, int rank, bool receives, bool persistent) {
+inline Rank note_started(MPI_Request request, MPI_Comm comm, int rank, bool receives, bool persistent,
+                         std::uint16_t kept) {
   const Rank peer = receives ? source_of_start(comm, rank) : peer_of(comm, rank);
-  started_messages.note_message({request, peer, receives, persistent});
+  started_messages.note_message({request, peer, receives, persistent, kept});
   return peer;
 }
 
@@ -144,9 +147,9 @@ inline Rank note_started(MPI_Request request, MPI_Comm comm, int rank, bool rece
 /// several, no other thread calls MPI, and the budget pays.
 bool may_wait_in_turn(int count, const MPI_Request* requests);
 /// Waits for one message after the other, without completing any, for 100 ms at most. The last one that was not there
-/// yet came last: returns its rank in MPI_COMM_WORLD; negative: not known. In 40 of 40 calls with 1,000 requests that
+/// yet came last: returns it, without a peer if it is not known. In 40 of 40 calls with 1,000 requests that
 /// was the last one (measured, both families). Stops where MPI says that a request has failed.
-Rank wait_in_turn(int count, const MPI_Request* requests);
+StartedMessage wait_in_turn(int count, const MPI_Request* requests);
 
 /// The messages among the requests of a completion call, as they were before the call.
 class Awaited {
@@ -155,6 +158,10 @@ class Awaited {
   void set_wait(const Wait& wait) { wait_ = wait; }
   /// The source in the status of the only message that is complete.
   void set_source(int source) { source_ = source; }
+  /// Before the call, which is no poll: the wait for messages that are kept begins.
+  void begin_kept(const CallPlace& place);
+  /// Right after the call.
+  void end_kept();
   /// All messages are complete: the call waited for all of them.
   void complete_all() const;
   /// The message of the request with this index is complete.
@@ -170,12 +177,17 @@ class Awaited {
     Rank peer;
     int index;
     bool receives, persistent;
+    std::uint16_t kept;
   };
   std::span<const Message> found() const { return {messages_.data(), static_cast<std::size_t>(found_)}; }
   Rank peer_of_message(const Message& m) const { return m.peer == kAnyRank ? source_ : m.peer; }
   int found_ = 0;
+  void note_kept(const Message& message) const;
   Rank source_ = -1;
-  bool receives_ = false;
+  bool receives_ = false, keeps_ = false;
+  int count_ = 0;
+  const CallPlace* place_ = nullptr;
+  Nanoseconds begin_ = 0, end_ = 0;
   Wait wait_;
   std::array<Message, kMost> messages_;  // without initial values
 };

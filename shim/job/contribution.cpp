@@ -10,6 +10,7 @@
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
 #include "shim/call/idle.hpp"
+#include "shim/causes/message_ends.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/causes/waits_for.hpp"
 #include "shim/exchange/exchange.hpp"
@@ -100,6 +101,7 @@ void refresh_contribution(const JobLock& lock, bool finished) {
     for (std::size_t row = 0; row < peer_table.rows().size(); ++row)
       if (const profiles::PairSums& sums = peer_table.rows()[row]; sums.messages > 0 || sums.waited > 0)
         c.peers.push_back({static_cast<std::int64_t>(row), sums});
+    if (finished) message_ends.list_ends(c.message_ends);
     c.process.message_calls = calls.timed() + calls.resting();
     c.process.message_calls_timed = calls.timed();
     c.process.messages_error = static_cast<Nanoseconds>(calls.error());

@@ -13,6 +13,7 @@
 #include "profiles/base/launchers.hpp"
 #include "profiles/format/decisions.hpp"
 #include "shim/call/communicators.hpp"
+#include "shim/causes/message_ends.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/engine/engine.hpp"
 #include "shim/exchange/exchange.hpp"
@@ -114,6 +115,8 @@ void show_job() {
   else sampler.begin_first_interval(job_clocks().common_now());
   if (job_process().entered > 0) JobLock()->mine.process.init = now() - job_process().entered;
   timing.store(job_rules().policy.causes, std::memory_order_relaxed);
+  // Messages of several threads at the same time have no order.
+  if (job_rules().policy.causes && job_world().together && !job_process().threads) message_ends.begin_numbers();
   if (job_rules().policy.live)
     live_start(job_world().rank, job_world().size, job_output().id.key, job_output().id.host, job_output().path,
                job_world().first_here);

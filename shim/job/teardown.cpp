@@ -6,6 +6,7 @@
 
 #include "shim/call/idle.hpp"
 #include "shim/call/requests.hpp"
+#include "shim/causes/message_ends.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/engine/engine.hpp"
 #include "shim/guard.hpp"
@@ -34,6 +35,7 @@ int on_end(MPI_Comm, int, void*, void*) {
     lock->mine.process.ended = job_clocks().common_now();
   }
   end_polls();
+  message_ends.end_numbers();
   lose_pending();
   sampler.stop_sampling();
   live->since.store(now(), std::memory_order_relaxed);

@@ -839,9 +839,9 @@ function show_communicators() {
 function show_timed() {
   const host = body("timed"), t = data.timed;
   if (!t.rows.length) { host.append(element("p", {class: "note"}, "The profile holds no call that may wait and is no collective.")); return; }
-  const kinds = [r => r[0], r => count(r[1]), r => r[2] === null ? "-" : bytes(r[2]), r => time(r[3]), r => percent(r[4]), r => r[5], r => r[6], r => r[7]];
-  const columns = t.titles.map((name, k) => ({name, kind: k === 0 || k > 4 ? "text" : "number", width: ["", "middle", "middle", "", "", "minor", "middle", ""][k], value: r => r[k], text: kinds[k],
-    title: ["Function of MPI", "Calls", "Data in the messages that the calls sent, or received before they returned", "Time in the calls, sum of all ranks", "Share of the time of all ranks", "The rank with the most of this time, and its share of it", "The rank whose messages the calls awaited longest, with the share of the time; several: most calls waited for several ranks at once", "Function, file and line"][k]}));
+  const kinds = [r => r[0], r => count(r[1]), r => r[2] === null ? "-" : bytes(r[2]), r => time(r[3]), r => percent(r[4]), r => r[5], r => r[6], r => r[7], r => r[8]];
+  const columns = t.titles.map((name, k) => ({name, kind: k === 0 || k > 4 ? "text" : "number", width: ["", "middle", "middle", "", "", "minor", "middle", "minor", ""][k], value: r => r[k], text: kinds[k],
+    title: ["Function of MPI", "Calls", "Data in the messages that the calls sent, or received before they returned", "Time in the calls, sum of all ranks", "Share of the time of all ranks", "The rank with the most of this time, and its share of it", "The rank whose messages the calls awaited longest, with the share of the time; several: most calls waited for several ranks at once", "What most of the time was for, with its share: of a sample of messages whose other end is known", "Function, file and line"][k]}));
   big_table(host, {noun: "call sites", rows: t.rows, columns, detail: (r, cell) => cell.append(facts(columns.map(c => [c.name, c.text(r)]))), caption: "Longest time first."});
 }
 
