@@ -63,9 +63,12 @@ void MessageMatches::add(const std::vector<StreamEnd>& ends, int per_row) {
 
 void MessageMatches::merge(MessageMatches&& other, int per_row) {
   coarse_ = std::max(coarse_, other.coarse_);
+  std::map<StreamKey, StreamEnd> own;
+  if (other.streams_below_ < streams_below_) own.swap(open_);  // the other part has dropped some of these streams
   streams_below_ = std::min(streams_below_, other.streams_below_);
   for (const auto& [where, kinds] : other.sums_) add_sum(sums_, where, kinds);
-  for (auto& [key, end] : other.open_) take(std::move(end), per_row);
+  for (auto* const ends : {&own, &other.open_})
+    for (auto& [key, end] : *ends) take(std::move(end), per_row);
   limit_ends(per_row);
   limit_sums();
 }
@@ -117,25 +120,20 @@ void MessageMatches::add_sum(Sums& to, Where where, const MessageKinds& kinds) c
 }
 
 void MessageMatches::limit_ends(int per_row) {
-  const auto drop = [&] {
+  const auto fits = [&] {
+    std::size_t ends = 0;
+    for (const auto& [key, end] : open_) ends += 1 + end.kept.size();
+    return ends <= kMostEnds;
+  };
+  // Half of the streams, the same ones on all nodes of a tree.
+  while (!fits() && streams_below_ > 0) {
+    streams_below_ /= 2;
     std::erase_if(open_, [&](const auto& entry) {
       if (order_of(entry.first) < streams_below_) return false;
       add_waits(entry.second, nullptr, false, sums_, per_row);
       return true;
     });
-  };
-  if (streams_below_ != UINT64_MAX) drop();
-  std::size_t ends = 0;
-  for (const auto& [key, end] : open_) ends += 1 + end.kept.size();
-  if (ends <= kMostEnds) return;
-  // The same streams on all nodes of a tree.
-  std::map<std::uint64_t, std::size_t> by_order;
-  for (const auto& [key, end] : open_) by_order[order_of(key)] += 1 + end.kept.size();
-  for (auto last = by_order.rbegin(); last != by_order.rend() && ends > kMostEnds; ++last) {
-    ends -= last->second;
-    streams_below_ = last->first;
   }
-  drop();
 }
 
 void MessageMatches::limit_sums() {

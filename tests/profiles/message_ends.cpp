@@ -200,7 +200,7 @@ TEST_CASE("messages: the sums are the same in any order of merging", "[messages]
 TEST_CASE("messages: merged parts have limits", "[messages]") {
   // Each rank sends to ranks that never answer, and has a wait for each.
   MessageMatches all;
-  constexpr int kRanks = 400;
+  constexpr int kRanks = 280;
   for (int rank = 0; rank < kRanks; ++rank) {
     std::vector<StreamEnd> out;
     for (int peer = 0; peer < 500; ++peer)
