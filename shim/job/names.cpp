@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asks the name service. A server of `mpiexec -nameserver` shows itself by an empty answer to an unknown name.
+// Asks the name service. A server of `mpiexec -nameserver` shows itself by an empty answer to an unknown name (MPICH
+// 4.0), or because it keeps a name that it refuses.
 #include "shim/job/names.hpp"
 
 #include <time.h>
@@ -45,15 +46,30 @@ Names::~Names() {
 
 bool Names::test_unknown_name(int rank) {
   PortName port = "";
-  if (PMPI_Lookup_name(write_name("nobody", rank).text, MPI_INFO_NULL, port) != MPI_SUCCESS) return true;
-  if (port[0] != '\0') return false;
-  // An empty answer: this is the server of mpiexec -nameserver. It serves many jobs and keeps their names when they
-  // end. So the names contain the launcher's process on this host.
+  if (PMPI_Lookup_name(write_name("nobody", rank).text, MPI_INFO_NULL, port) == MPI_SUCCESS) {
+    if (port[0] != '\0') return false;
+  } else if (!keeps_refused_name(rank)) {
+    return true;
+  }
+  // This is the server of mpiexec -nameserver. It serves many jobs and keeps their names when they end. So the names
+  // contain the launcher's process on this host.
   const profiles::ProcessId launcher = profiles::process_id(getppid() != 0 ? getppid() : getpid());  // 0: hidden
   std::snprintf(scope_, sizeof scope_, "-%llx",
                 static_cast<unsigned long long>(
                     core::mix64(launcher.kernel ^ core::mix64(launcher.pid_namespace + core::mix64(launcher.started) +
                                                               static_cast<std::uint64_t>(launcher.pid)))));
+  return true;
+}
+
+/// Whether a name that was published twice is there after it was unpublished once. It is on hydra_nameserver of MPICH
+/// 4.0.2, 4.2.1 and 5.0.2, which refuses the second one and keeps it. mpiexec alone keeps the first one only.
+bool Names::keeps_refused_name(int rank) {
+  if (!std::getenv("HYDI_CONTROL_FD") || !publish_name("twice", rank, "first")) return false;
+  publish_name("twice", rank, "second");
+  unpublish_name("twice", rank, "first");
+  PortName port;
+  if (!look_up_name("twice", rank, port)) return false;
+  unpublish_name("twice", rank, "second");
   return true;
 }
 

@@ -46,6 +46,7 @@ class Names {
   struct Name {
     char text[64];
   };
+  bool keeps_refused_name(int rank);
   Name write_name(const char* what, int rank) const;
 
   MPI_Comm comms_[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
