@@ -13,6 +13,7 @@
 
 #include "core/base/text.hpp"
 #include "profiles/base/process.hpp"
+#include "shim/mpi/beneath.hpp"
 
 namespace latecomer::shim {
 
@@ -35,6 +36,8 @@ Names::Names(int waiting) : longest_pause_ns_(std::clamp(200'000L * waiting, 12'
     PMPI_Comm_get_errhandler(comms_[i], &before_[i]);
     PMPI_Comm_set_errhandler(comms_[i], MPI_ERRORS_RETURN);
   }
+  // A daemon of PRRTE that runs one job after another (prte, prun) keeps names of those that have ended.
+  if (const char* job = std::getenv("PMIX_NAMESPACE"); job && beneath().by_pmix) set_scope(core::fnv1a(job));
 }
 
 Names::~Names() {
@@ -54,10 +57,9 @@ bool Names::test_unknown_name(int rank) {
   // This is the server of mpiexec -nameserver. It serves many jobs and keeps their names when they end. So the names
   // contain the launcher's process on this host.
   const profiles::ProcessId launcher = profiles::process_id(getppid() != 0 ? getppid() : getpid());  // 0: hidden
-  std::snprintf(scope_, sizeof scope_, "-%llx",
-                static_cast<unsigned long long>(
-                    core::mix64(launcher.kernel ^ core::mix64(launcher.pid_namespace + core::mix64(launcher.started) +
-                                                              static_cast<std::uint64_t>(launcher.pid)))));
+  set_scope(launcher.kernel ^ core::mix64(launcher.pid_namespace + core::mix64(launcher.started) +
+                                          static_cast<std::uint64_t>(launcher.pid)));
+  serves_many_jobs_ = true;
   return true;
 }
 
@@ -93,6 +95,10 @@ bool Names::wait_for_name(const char* what, int rank, Nanoseconds deadline, Port
     const timespec nap{0, pause_ns};
     nanosleep(&nap, nullptr);
   }
+}
+
+void Names::set_scope(std::uint64_t job) {
+  std::snprintf(scope_, sizeof scope_, "-%llx", static_cast<unsigned long long>(core::mix64(job)));
 }
 
 Names::Name Names::write_name(const char* what, int rank) const {

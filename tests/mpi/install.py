@@ -8,6 +8,7 @@ import re
 import shutil
 
 from common import a, check, finish, folder, run
+from open_mpi import ENVIRONMENT
 
 configure = ("cmake", "-G", "Ninja")  # the tool that builds latecomer: make may not be here
 first, prefix = folder / "first", folder / "elsewhere"
@@ -153,7 +154,7 @@ target_link_libraries(part_cpp latecomer::range{suffix})
 
 build_parts("mpich", "", a.mpiexec, LD_PRELOAD=a.support)
 if with_openmpi:
-    build_parts("openmpi", "_openmpi", "mpiexec.openmpi", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
+    build_parts("openmpi", "_openmpi", "mpiexec.openmpi", **ENVIRONMENT)
 
 # Fortran, by bind(C), as docs/guide/fortran.md shows.
 (client / "edge.f90").write_text("""program edge
