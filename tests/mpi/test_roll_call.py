@@ -536,3 +536,28 @@ def test_two_jobs_at_once_use_a_name_server(how, served, tmp_path):
         out, err = job.communicate(timeout=patience * 120)
         assert job.returncode == 0 and "right" in out and "warning" not in err, (job.returncode, err)
     assert all(output.exists() for output in outputs)
+
+
+# prte and prun of Open MPI 5: a daemon that runs one job after another, and keeps names of those that have ended.
+
+
+@pytest.fixture(scope="module")
+def daemon():
+    """The words of a job on a daemon. It runs while the functions need it."""
+    if not open_mpi or not shutil.which("prte") or not shutil.which("prun"):
+        pytest.skip("prte is of Open MPI 5, and not here")
+    address = folder / "daemon"
+    serving = subprocess.Popen(["prte", "--report-uri", str(address)], stdin=subprocess.DEVNULL, start_new_session=True)
+    try:
+        assert until(lambda: address.exists() and address.read_text())
+        yield ["prun", "--dvm-uri", f"file:{address}"]
+    finally:
+        end_tree(serving)
+
+
+def test_jobs_of_one_daemon_observe_together(daemon, tmp_path):
+    for job in range(3):
+        output = tmp_path / f"job{job}.json"
+        settings = [("LD_PRELOAD", a.library), ("LATECOMER_POLICY", policy(soon)), ("LATECOMER_OUTPUT", output)]
+        done = run(*daemon, *(word for name, value in settings for word in setting(name, value)), "-n", 3, *program)
+        assert right(done) and "warning" not in done.stderr and output.exists(), (done.returncode, done.stderr)
