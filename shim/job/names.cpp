@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asks the name service. A server of `mpiexec -nameserver` shows itself by an empty answer to an unknown name.
+// Asks the name service. A server of `mpiexec -nameserver` shows itself by an empty answer to an unknown name (MPICH
+// 4.0), or because it keeps a name that it refuses.
 #include "shim/job/names.hpp"
 
 #include <time.h>
@@ -12,6 +13,7 @@
 
 #include "core/base/text.hpp"
 #include "profiles/base/process.hpp"
+#include "shim/mpi/beneath.hpp"
 
 namespace latecomer::shim {
 
@@ -34,6 +36,8 @@ Names::Names(int waiting) : longest_pause_ns_(std::clamp(200'000L * waiting, 12'
     PMPI_Comm_get_errhandler(comms_[i], &before_[i]);
     PMPI_Comm_set_errhandler(comms_[i], MPI_ERRORS_RETURN);
   }
+  // A daemon of PRRTE that runs one job after another (prte, prun) keeps names of those that have ended.
+  if (const char* job = std::getenv("PMIX_NAMESPACE"); job && beneath().by_pmix) set_scope(core::fnv1a(job));
 }
 
 Names::~Names() {
@@ -45,15 +49,29 @@ Names::~Names() {
 
 bool Names::test_unknown_name(int rank) {
   PortName port = "";
-  if (PMPI_Lookup_name(write_name("nobody", rank).text, MPI_INFO_NULL, port) != MPI_SUCCESS) return true;
-  if (port[0] != '\0') return false;
-  // An empty answer: this is the server of mpiexec -nameserver. It serves many jobs and keeps their names when they
-  // end. So the names contain the launcher's process on this host.
+  if (PMPI_Lookup_name(write_name("nobody", rank).text, MPI_INFO_NULL, port) == MPI_SUCCESS) {
+    if (port[0] != '\0') return false;
+  } else if (!keeps_refused_name(rank)) {
+    return true;
+  }
+  // This is the server of mpiexec -nameserver. It serves many jobs and keeps their names when they end. So the names
+  // contain the launcher's process on this host.
   const profiles::ProcessId launcher = profiles::process_id(getppid() != 0 ? getppid() : getpid());  // 0: hidden
-  std::snprintf(scope_, sizeof scope_, "-%llx",
-                static_cast<unsigned long long>(
-                    core::mix64(launcher.kernel ^ core::mix64(launcher.pid_namespace + core::mix64(launcher.started) +
-                                                              static_cast<std::uint64_t>(launcher.pid)))));
+  set_scope(launcher.kernel ^ core::mix64(launcher.pid_namespace + core::mix64(launcher.started) +
+                                          static_cast<std::uint64_t>(launcher.pid)));
+  serves_many_jobs_ = true;
+  return true;
+}
+
+/// Whether a name that was published twice is there after it was unpublished once. It is on hydra_nameserver of MPICH
+/// 4.0.2, 4.2.1 and 5.0.2, which refuses the second one and keeps it. mpiexec alone keeps the first one only.
+bool Names::keeps_refused_name(int rank) {
+  if (!std::getenv("HYDI_CONTROL_FD") || !publish_name("twice", rank, "first")) return false;
+  publish_name("twice", rank, "second");
+  unpublish_name("twice", rank, "first");
+  PortName port;
+  if (!look_up_name("twice", rank, port)) return false;
+  unpublish_name("twice", rank, "second");
   return true;
 }
 
@@ -77,6 +95,10 @@ bool Names::wait_for_name(const char* what, int rank, Nanoseconds deadline, Port
     const timespec nap{0, pause_ns};
     nanosleep(&nap, nullptr);
   }
+}
+
+void Names::set_scope(std::uint64_t job) {
+  std::snprintf(scope_, sizeof scope_, "-%llx", static_cast<unsigned long long>(core::mix64(job)));
 }
 
 Names::Name Names::write_name(const char* what, int rank) const {

@@ -3,6 +3,7 @@
 // service. This file must not know the protocol of the roll call.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "shim/clock.hpp"
@@ -31,7 +32,7 @@ class Names {
   bool test_unknown_name(int rank);
   /// Whether the service belongs to many jobs, so that ranks with different parent processes do not find each other.
   /// Valid after test_unknown_name().
-  bool serves_many_jobs() const { return scope_[0] != '\0'; }
+  bool serves_many_jobs() const { return serves_many_jobs_; }
 
   bool publish_name(const char* what, int rank, const std::string& value);
   /// Of a name that this process published with `value`.
@@ -46,11 +47,15 @@ class Names {
   struct Name {
     char text[64];
   };
+  bool keeps_refused_name(int rank);
+  /// From now on, names contain this number of the job.
+  void set_scope(std::uint64_t job);
   Name write_name(const char* what, int rank) const;
 
   MPI_Comm comms_[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
   MPI_Errhandler before_[2];
   char scope_[24] = "";
+  bool serves_many_jobs_ = false;
   long longest_pause_ns_;
 };
 

@@ -8,7 +8,9 @@ import re
 import shutil
 
 from common import a, check, finish, folder, run
+from open_mpi import ENVIRONMENT
 
+configure = ("cmake", "-G", "Ninja")  # the tool that builds latecomer: make may not be here
 first, prefix = folder / "first", folder / "elsewhere"
 done = run("cmake", "--install", a.build, "--prefix", first)
 check(done.returncode == 0, f"cmake --install: {done.stderr[-300:]}")
@@ -73,7 +75,7 @@ target_link_libraries(client latecomer::latecomer)
 add_executable(with_client client.c)
 target_link_libraries(with_client latecomer::client)
 """)
-done = run("cmake", "-S", client, "-B", client / "build", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_COMPILER=mpicc.mpich")
+done = run(*configure, "-S", client, "-B", client / "build", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_COMPILER=mpicc.mpich")
 check(done.returncode == 0 and f"preload {libraries}/liblatecomer.so, command {command}" in done.stdout, f"find_package: {done.stdout[-400:]} {done.stderr[-400:]}")
 done = run("cmake", "--build", client / "build")
 check(done.returncode == 0, f"builds: {done.stdout[-400:]}")
@@ -139,7 +141,7 @@ add_executable(part_cpp part.cpp)
 target_link_libraries(part_cpp latecomer::range{suffix})
 """)
     built, package = client / f"parts{suffix}", "latecomer-range" + suffix.replace("_", "-")
-    done = run("cmake", "-S", client, "-B", built, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER=mpicc.{mpi}", f"-DCMAKE_CXX_COMPILER=mpicxx.{mpi}")
+    done = run(*configure, "-S", client, "-B", built, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER=mpicc.{mpi}", f"-DCMAKE_CXX_COMPILER=mpicxx.{mpi}")
     done = run("cmake", "--build", built) if done.returncode == 0 else done
     check(done.returncode == 0, f"latecomer::range{suffix} builds: {done.stdout[-600:]} {done.stderr[-600:]}")
     check(run(mpiexec, "-n", 4, built / "part", **environment).stdout == "4\n", f"{mpi}: a C program uses ranges")
@@ -152,7 +154,7 @@ target_link_libraries(part_cpp latecomer::range{suffix})
 
 build_parts("mpich", "", a.mpiexec, LD_PRELOAD=a.support)
 if with_openmpi:
-    build_parts("openmpi", "_openmpi", "mpiexec.openmpi", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
+    build_parts("openmpi", "_openmpi", "mpiexec.openmpi", **ENVIRONMENT)
 
 # Fortran, by bind(C), as docs/guide/fortran.md shows.
 (client / "edge.f90").write_text("""program edge

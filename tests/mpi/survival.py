@@ -45,8 +45,12 @@ for name in ("abort", "crash", "killed", "all_killed", "no_finalize", "late_kill
     # With exit(5) inside MPI it is 5, 9 or seldom 1: natively 9 in 6 and 1 in 1 of 108 runs.
     # A sanitizer makes a report of a crash, and meanwhile the launcher may end the other ranks.
     races = {"no_finalize": {0, 1, 9}, "exit_in_thread": {1, 5, 9}, "exit_in_operator": {1, 5, 9}, **({"crash": {1, 9}} if sanitized else {})}
-    same = done.returncode == native.returncode or {done.returncode, native.returncode} <= races.get(name, set())
-    check(same, f"{name}: exit status {done.returncode}, natively {native.returncode}")
+    # On a busy machine that of MPICH 4.2.1 was natively 0 in 1 of 13 runs of all_killed, and 9 in 1 of 13 of crash.
+    expected = {native.returncode, *(races.get(name, ()) if native.returncode in races.get(name, ()) else ())}
+    for _ in range(3):
+        if done.returncode not in expected:
+            expected.add(run(*natively(4, a.bin + "/traps", name)).returncode)
+    check(done.returncode in expected, f"{name}: exit status {done.returncode}, natively {expected}")
     if not profile:
         continue
     site = max(profile["sites"], key=lambda s: s["calls"])

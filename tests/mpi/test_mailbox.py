@@ -68,6 +68,8 @@ def test_an_executable_that_its_user_cannot_read_draws_no_lines(everybodys):
     shutil.copy(program, unreadable)
     unreadable.chmod(0o711)
     nobody = ["setpriv", "--reuid", 65534, "--regid", 65534, "--clear-groups", "env", f"HOME={everybodys}", f"TMPDIR={everybodys}"]
+    if run(*nobody, "test", "-x", a.cli).returncode != 0:
+        pytest.skip("the build is in a folder that other users cannot read")
     check(observed(4, "plain", 600, before=nobody, command=unreadable, output=everybodys / "out.json"))
 
 

@@ -475,7 +475,8 @@ def test_two_hosts_observe_alone_if_nothing_tells_that_they_are_one_job(hosts, t
     assert not output.exists()
 
 
-# mpiexec -nameserver: the server answers unknown names with an empty text, and it keeps the names of earlier jobs.
+# mpiexec -nameserver: the server keeps the names of earlier jobs. MPICH 4.0 answers unknown names with an empty text, and
+# MPICH 4.2 with an error.
 
 
 @pytest.fixture(scope="module")
@@ -492,8 +493,8 @@ def served():
         with socket.socket() as probe:
             return probe.connect_ex(("localhost", port)) == 0
 
-    def words(output, *ranks):
-        settings = [*setting("LATECOMER_POLICY", policy(soon)), *setting("LATECOMER_OUTPUT", output)]
+    def words(output, *ranks, how="counts"):
+        settings = [*setting("LATECOMER_POLICY", policy(soon)), *setting("LATECOMER_OUTPUT", output), *setting("NAME_SERVICE", how)]
         return list(map(str, [a.mpiexec, "-nameserver", f"localhost:{port}", *settings, *ranks]))
 
     serving = subprocess.Popen([server, "-port", str(port)], start_new_session=True)
@@ -504,13 +505,15 @@ def served():
         end_tree(serving)
 
 
-preloaded = a.library + ":" + a.support
+preloaded = f"{a.library}:{a.support}:{service}"
+each_answer = pytest.mark.parametrize("how", ["counts", "denies"], ids=["as it is", "error"])
 
 
-def test_ranks_observe_together_through_a_name_server_that_keeps_the_names_of_earlier_jobs(served, tmp_path):
+@each_answer
+def test_ranks_observe_together_through_a_name_server_that_keeps_the_names_of_earlier_jobs(how, served, tmp_path):
     for job in range(3):
         output = tmp_path / f"served{job}.json"
-        done = run(*served(output, *setting("LD_PRELOAD", preloaded), "-n", 4, *program))
+        done = run(*served(output, *setting("LD_PRELOAD", preloaded), "-n", 4, *program, how=how))
         assert right(done) and "warning" not in done.stderr, (done.returncode, done.stderr)
         assert output.exists()
 
@@ -523,12 +526,38 @@ def test_rank_without_preload_is_named_through_a_name_server(served, tmp_path):
     assert "rank 1 did not answer through mpiexec -nameserver" in warnings(done)[0]
 
 
-def test_two_jobs_at_once_use_a_name_server(served, tmp_path):
+@each_answer
+def test_two_jobs_at_once_use_a_name_server(how, served, tmp_path):
     outputs = [tmp_path / f"at_once{ranks}.json" for ranks in (2, 3)]
-    jobs = [subprocess.Popen(served(output, *setting("LD_PRELOAD", preloaded), "-n", ranks, *program),
+    jobs = [subprocess.Popen(served(output, *setting("LD_PRELOAD", preloaded), "-n", ranks, *program, how=how),
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
             for ranks, output in zip((2, 3), outputs)]
     for job in jobs:
         out, err = job.communicate(timeout=patience * 120)
         assert job.returncode == 0 and "right" in out and "warning" not in err, (job.returncode, err)
     assert all(output.exists() for output in outputs)
+
+
+# prte and prun of Open MPI 5: a daemon that runs one job after another, and keeps names of those that have ended.
+
+
+@pytest.fixture(scope="module")
+def daemon():
+    """The words of a job on a daemon. It runs while the functions need it."""
+    if not open_mpi or not shutil.which("prte") or not shutil.which("prun"):
+        pytest.skip("prte is of Open MPI 5, and not here")
+    address = folder / "daemon"
+    serving = subprocess.Popen(["prte", "--report-uri", str(address)], stdin=subprocess.DEVNULL, start_new_session=True)
+    try:
+        assert until(lambda: address.exists() and address.read_text())
+        yield ["prun", "--dvm-uri", f"file:{address}"]
+    finally:
+        end_tree(serving)
+
+
+def test_jobs_of_one_daemon_observe_together(daemon, tmp_path):
+    for job in range(3):
+        output = tmp_path / f"job{job}.json"
+        settings = [("LD_PRELOAD", a.library), ("LATECOMER_POLICY", policy(soon)), ("LATECOMER_OUTPUT", output)]
+        done = run(*daemon, *(word for name, value in settings for word in setting(name, value)), "-n", 3, *program)
+        assert right(done) and "warning" not in done.stderr and output.exists(), (done.returncode, done.stderr)
