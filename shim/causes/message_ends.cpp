@@ -167,14 +167,15 @@ void CountedMessage::end_kept(KeptMessage& kept, const CallPlace& place, Waited 
   MessageEnds::note_wait(kept, place, kept.end.posted, job_clocks().common_now(), waited);
 }
 
-void count_received(const CallPlace& place, MPI_Comm comm, const MPI_Status& status, Nanoseconds posted,
-                    Waited waited) {
+void count_received(const CallPlace& place, MPI_Comm comm, const MPI_Status& status, std::int64_t bytes,
+                    Nanoseconds posted, Waited waited) {
   const Nanoseconds end = job_clocks().common_now();
   if (status.MPI_SOURCE < 0) return;  // MPI_PROC_NULL
   const KeptNow kept = message_ends.count_message(comm, status.MPI_SOURCE, status.MPI_TAG, MessageEnds::Way::receive);
   if (KeptMessage* const there = kept.get()) {
     MessageEnds::note_wait(*there, place, posted, end, waited);
     there->end.posted = posted;
+    there->end.bytes = bytes;
   }
 }
 

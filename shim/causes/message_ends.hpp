@@ -174,13 +174,16 @@ class CountedMessage {
   CountedMessage(MPI_Comm comm, int peer, int tag, Way way) : counts_(message_ends.counts()) {
     if (counts_) kept_ = message_ends.count_message(comm, peer, tag, way);
   }
-  /// After MPI's own call, which returned `rc`.
-  void end(const CallPlace& place, int rc, Waited waited) {
+  /// After MPI's own call, which returned `rc`. `bytes()`: of the message; -1: not known.
+  template <typename Bytes>
+  void end(const CallPlace& place, int rc, Waited waited, Bytes bytes) {
     if (!counts_) return;
     if (rc != MPI_SUCCESS) [[unlikely]]
       return message_ends.doubt_all();
-    if (KeptMessage* kept = kept_.get(); kept && waited != Waited::no) [[unlikely]]
-      end_kept(*kept, place, waited);
+    if (KeptMessage* kept = kept_.get()) [[unlikely]] {
+      if (waited != Waited::no) end_kept(*kept, place, waited);
+      kept->end.bytes = bytes();
+    }
   }
 
  private:
@@ -191,6 +194,7 @@ class CountedMessage {
 
 /// A blocking call receives from any rank or with any tag: the message gets its number when it is there. No receive is
 /// posted meanwhile.
-void count_received(const CallPlace& place, MPI_Comm comm, const MPI_Status& status, Nanoseconds posted, Waited waited);
+void count_received(const CallPlace& place, MPI_Comm comm, const MPI_Status& status, std::int64_t bytes,
+                    Nanoseconds posted, Waited waited);
 
 }  // namespace latecomer::shim

@@ -50,7 +50,7 @@ class alignas(64) ThreadRow {
   std::atomic<std::uint32_t> threads_{0};  ///< that have had this row
   std::atomic<std::uint64_t> calls_{0};
   std::array<std::atomic<Nanoseconds>, std::size(profiles::kThreadParts)> time_{};
-  /// Derived: 32 places of 56 bytes, so that all rows take 18 KiB.
+  /// Derived: 32 places of 64 bytes, so that all rows take 16 KiB.
   static constexpr std::size_t kPlaces = 32;
   std::array<ThreadSite, kPlaces> sites_{};
   std::size_t used_ = 0;

@@ -10,7 +10,6 @@
 #include "shim/guard.hpp"
 #include "shim/mpi/type_sizes.hpp"
 #include "shim/state/clocks.hpp"
-#include "shim/state/not_counted.hpp"
 
 namespace latecomer::shim {
 
@@ -86,7 +85,7 @@ int time_send(const CallPlace& place, Native native, MPI_Comm comm, int to, int 
   const auto counted = [&] {
     CountedMessage sent(comm, to, tag, MessageEnds::Way::send);
     const int rc = native();
-    sent.end(place, rc, Waited::alone);
+    sent.end(place, rc, Waited::alone, [&] { return payload.bytes(); });
     return rc;
   };
   return time_sending(place, counted, comm, to, tag, payload);
@@ -123,12 +122,6 @@ int time_receiving(const CallPlace& place, Native native, MPI_Comm comm, int fro
   return rc;
 }
 
-/// Of a call that waits for a message, and leaves it there.
-template <typename Native>
-int time_probe(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status) {
-  return time_receiving<false>(place, native, comm, from, tag, status);
-}
-
 inline bool is_wildcard(int from, int tag) { return from == MPI_ANY_SOURCE || tag == MPI_ANY_TAG; }
 
 /// Runs a blocking call, and counts the message that it receives.
@@ -138,7 +131,7 @@ int count_receive(const CallPlace& place, Native native, MPI_Comm comm, int from
   if (!is_wildcard(from, tag)) {
     CountedMessage received(comm, from, tag, MessageEnds::Way::receive);
     const int rc = native();
-    received.end(place, rc, waited);
+    received.end(place, rc, waited, [&] { return status == MPI_STATUS_IGNORE ? -1 : bytes_received(*status); });
     return rc;
   }
   if (!message_ends.counts()) return native();
@@ -146,7 +139,7 @@ int count_receive(const CallPlace& place, Native native, MPI_Comm comm, int from
   if (given == MPI_STATUS_IGNORE) status = &own;
   const Nanoseconds posted = job_clocks().common_now();
   const int rc = native();
-  if (rc == MPI_SUCCESS) count_received(place, comm, *status, posted, waited);
+  if (rc == MPI_SUCCESS) count_received(place, comm, *status, bytes_received(*status), posted, waited);
   else message_ends.doubt_all();
   status = given;
   return rc;
@@ -158,11 +151,17 @@ int time_receive(const CallPlace& place, Native native, MPI_Comm comm, int from,
   return time_receiving(place, counted, comm, from, tag, status);
 }
 
+/// As time_receiving(), of a call that leaves the message there.
+template <typename Native>
+int time_probe(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status) {
+  return time_receiving<false>(place, native, comm, from, tag, status);
+}
+
 /// Of a call that takes a message out of the order of receives.
 template <typename Native>
 int match_probed(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status) {
   if (message_ends.counts()) message_ends.doubt(comm, from, tag, MessageEnds::Way::receive);
-  return time_probe(place, native, comm, from, tag, status);
+  return time_receiving<false>(place, native, comm, from, tag, status);
 }
 
 /// Of a call that sends to the rank `to` and receives from the rank `from` of `comm`. It waits for both of them; which
@@ -193,16 +192,16 @@ int time_exchanging(const CallPlace& place, Native native, MPI_Comm comm, int to
 }
 
 template <typename Native>
-int time_exchange(const CallPlace& place, Native native, MPI_Comm comm, int to, Payload sent, int send_tag, int from,
+int time_exchange(const CallPlace& place, Native native, MPI_Comm comm, int to, Payload payload, int send_tag, int from,
                   int tag, MPI_Status*& status) {
   const auto counted = [&] {
-    CountedMessage message(comm, to, send_tag, MessageEnds::Way::send);
+    CountedMessage sent(comm, to, send_tag, MessageEnds::Way::send);
     const Waited waited = to == MPI_PROC_NULL ? Waited::alone : Waited::shared;
     const int rc = count_receive(place, native, comm, from, tag, status, waited);
-    message.end(place, rc, from == MPI_PROC_NULL ? Waited::alone : Waited::no);
+    sent.end(place, rc, from == MPI_PROC_NULL ? Waited::alone : Waited::no, [&] { return payload.bytes(); });
     return rc;
   };
-  return time_exchanging(place, counted, comm, to, sent, send_tag, from, tag, status);
+  return time_exchanging(place, counted, comm, to, payload, send_tag, from, tag, status);
 }
 
 struct MessageKind {
@@ -227,9 +226,9 @@ int start_message(const CallPlace& place, Native native, const MPI_Request* requ
                   MessageKind kind, Payload payload) {
   end_polls();
   keep_on_disk_sometimes();
-  const KeptNow kept = message_ends.counts() ? count_start(comm, peer, tag, kind) : KeptNow();
   const bool counts = mpi_time.watched && Guard::program_calls();
   LocalCall timed(counts);
+  const KeptNow kept = message_ends.counts() ? count_start(comm, peer, tag, kind) : KeptNow();
   const int rc = native();
   if (rc != MPI_SUCCESS) [[unlikely]]
     message_ends.doubt_all();
@@ -237,9 +236,12 @@ int start_message(const CallPlace& place, Native native, const MPI_Request* requ
   profiles::TimedSite& site = timed_sites.at(place);
   ++site.sums.calls;
   timed.end(site.sums);
-  const std::uint16_t number = message_ends.note_request(kept, *request);
-  const Rank to = note_started(*request, comm, peer, kind.receives, kind.persistent, number);
-  if (!kind.receives && !kind.persistent && peer != MPI_PROC_NULL) count_message(site, to, payload.bytes());
+  const std::uint16_t at = message_ends.note_request(kept, *request);
+  const Rank to = note_started(*request, comm, peer, kind.receives, kind.persistent, at);
+  if (kind.receives || kind.persistent || peer == MPI_PROC_NULL) return rc;
+  const core::Bytes bytes = payload.bytes();
+  if (at != 0) message_ends.find(at, *request)->end.bytes = bytes;
+  count_message(site, to, bytes);
   return rc;
 }
 

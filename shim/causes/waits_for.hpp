@@ -156,12 +156,12 @@ class Awaited {
  public:
   Awaited(int count, const MPI_Request* requests);
   void set_wait(const Wait& wait) { wait_ = wait; }
-  /// The source in the status of the only message that is complete.
-  void set_source(int source) { source_ = source; }
   /// Before the call, which is no poll: the wait for messages that are kept begins.
   void begin_kept(const CallPlace& place);
   /// Right after the call.
   void end_kept();
+  /// The source in the status of the only message that is complete.
+  void set_source(int source) { source_ = source; }
   /// All messages are complete: the call waited for all of them.
   void complete_all() const;
   /// The message of the request with this index is complete.
