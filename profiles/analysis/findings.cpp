@@ -32,6 +32,8 @@ constexpr double kNoticed = 0.02;
 /// The share of the calls whose arrivals must be known for the sum of the waits to stand for all of them. Chosen: the
 /// missing calls then change the sum by less than its digits show.
 constexpr double kKnown = 0.9;
+/// The share of the lateness from which the intervals before the calls say why. Chosen: below, they differ by chance.
+constexpr double kSomeOfIt = 0.2;
 
 /// Whether the catalogue has an algorithm for the collective that native has not: one that knows the arrivals.
 bool served(std::string_view op) {
@@ -73,19 +75,19 @@ double cores_of(const Profile& profile, long rank) {
 /// Why the site's calls wait for that rank.
 Why why(const Profile& profile, const CallFigures& calls, const SiteIntervals& intervals, const RankRow& row) {
   const auto compared = intervals.compare(row);
-  const bool shown = compared && compared->late_ns > 0 && compared->late_ns >= 0.5 * row.offset;
+  // A part of the lateness may have begun before an earlier collective. Then the causes here explain a part of it.
+  const bool shown = compared && compared->late_ns > 0 && compared->late_ns >= kSomeOfIt * row.offset;
   if (!shown) {
     const bool all = compared && row.before.samples >= kKnown * calls.calls;
     const bool others = std::ranges::count_if(profile.sites, [](const Site& s) { return s.comm_size > 1; }) > 1;
     if (all && others) return {.source = Why::Source::earlier};
     if (all)
       return not_known(
-          "all intervals before these calls were sampled, and they are not longer than those of the others");
+          "all intervals before these calls were sampled, and they are hardly longer than those of the others");
     if (const auto longer = longer_over_run(profile, calls, row)) return why_over_run(*longer);
     if (std::ranges::all_of(profile.analysis.ranks(), [](const RankFigures& r) { return r.wall <= 0; }))
       return not_known("the policy key `causes` is off, or the kernel has no /proc/self/schedstat");
-    return not_known(compared ? "the sampled intervals before these calls are not longer, and other intervals were not "
-                                "sampled"
+    return not_known(compared ? "the sampled intervals before these calls are hardly longer than those of the others"
                               : "too few intervals before these calls were sampled, and a longer run samples more");
   }
   const Cause cause = compared->largest();
@@ -93,7 +95,7 @@ Why why(const Profile& profile, const CallFigures& calls, const SiteIntervals& i
           .cause = cause,
           .value = compared->mine[cause],
           .reference = compared->others[cause],
-          .share = std::min(1.0, compared->excess(cause) / compared->late_ns)};
+          .share = std::min(1.0, compared->excess(cause) / std::max(compared->late_ns, row.offset))};
   if (cause == no_core) out.own_threads = own_threads_run(row.before, cores_of(profile, row.rank));
   if (cause == blocked) out.sleeps_for = compared->sleeps_for();
   if (cause != mpi_wait || out.share < kNamed) return out;
@@ -137,25 +139,23 @@ LatePattern pattern_of(const Profile& profile, const Site& site, long rank) {
       sum += waits;
     }
   }
-  std::size_t dominated = 0, mine = 0, first = windows, waiting = 0;
+  double dominated = 0, mine = 0, before = 0;  // waits: what few long ones decide, many short ones must not outvote
+  std::size_t first = windows;
   for (std::size_t w = 0; w < windows; ++w) {
     Window& window = all[w];
-    if (window.waited < 0.25 * sum / static_cast<double>(windows)) continue;
-    ++waiting;
     for (const auto& [awaited, waits] : window.awaited)
       if (waits >= kNamed * window.waited) window.most = awaited;
-    dominated += window.most >= 0;
-    if (window.most == rank) {
-      ++mine;
-      first = std::min(first, w);
+    if (window.most >= 0) dominated += window.waited;
+    if (rank >= 0 && window.most == rank) {
+      mine += window.waited;
+      if (first == windows && window.waited > 0.25 * sum / static_cast<double>(windows)) first = w;
     }
+    if (first == windows) before += window.waited;
   }
-  const auto nearly_all = [](std::size_t part, std::size_t whole) { return 5 * part >= 4 * whole; };
-  if (rank >= 0 && nearly_all(mine, windows)) return LatePattern::fixed;
-  if (rank >= 0 && first >= windows / 5 && waiting == mine && nearly_all(mine, windows - first))
-    return LatePattern::since;
-  if (waiting > 0 && nearly_all(dominated, waiting) && !nearly_all(mine, waiting)) return LatePattern::moves;
-  return dominated == 0 || !nearly_all(dominated, waiting) ? LatePattern::random : LatePattern::unknown;
+  constexpr double kNearlyAll = 0.8, kFew = 0.05;
+  if (mine >= kNearlyAll * sum && mine > 0)
+    return first >= windows / 5 && windows - first > 2 && before < kFew * sum ? LatePattern::since : LatePattern::fixed;
+  return dominated >= kNearlyAll * sum ? LatePattern::moves : LatePattern::random;
 }
 
 /// Whether the lateness can go away, and need not move to other ranks.
@@ -177,7 +177,7 @@ Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, 
   if (caller) out.callers = caller->place();
   const CallFigures& worst = caller ? caller->figures : site;
   out.time = Share::of(worst.waited, t.time);
-  out.at_least = t.part_only();
+  out.at_least = t.part_only() || cut_short(profile);
   const RankRow* row = worst.most_awaited();
   const double share = row && worst.waited > 0 ? row->awaited / worst.waited : 0;
   // With few logged calls, chance may name a rank.
@@ -205,11 +205,37 @@ Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, 
     return out;
   }
   const bool goes = out.ranks == 1 && can_go(out.why);
+  // Lateness that began earlier ends with a change there.
+  const auto change_at = out.why.source == Why::Source::earlier ? -1 : index;
   out.basis = goes ? "on_time" : delays ? "equal_computing" : "equal_work";
-  out.gain = goes     ? gains.on_time(static_cast<core::Rank>(out.rank), index)
-             : delays ? gains.equal_computing(index)
-                      : gains.equal_work(index);
+  out.gain = goes     ? gains.on_time(static_cast<core::Rank>(out.rank), change_at)
+             : delays ? gains.equal_computing(change_at)
+                      : gains.equal_work(change_at);
+  if (goes && out.gain) {  // the rest of the difference stays
+    out.gain->low *= out.why.share;
+    out.gain->high *= out.why.share;
+  }
   out.no_gain = gains.why_not();
+  const bool cause = out.why.source == Why::Source::intervals || out.why.source == Why::Source::whole_run;
+  if (out.gain && out.gain->high < 2 * kLittle && !cause) {
+    out.ranks = 0;  // others wait for it, but it is not late
+    out.rank = -1;
+    out.why = {};
+  }
+  // Several ranks may be equally late, of which one comes last by chance.
+  if (out.ranks == 1 && !goes && out.gain && out.gain->low >= kLittle)
+    if (const auto alone = gains.on_time(static_cast<core::Rank>(out.rank), change_at);
+        alone && alone->high < 0.5 * out.gain->low) {
+      out.ranks = 0;
+      out.rank = -1;
+      out.why = {};
+    }
+  if (out.gain && out.gain->low >= kLittle && out.ranks == 0)
+    if (const auto extremes = gains.extremes(index)) {
+      out.pattern = LatePattern::unknown;
+      out.longest = extremes->first;
+      out.shortest = extremes->second;
+    }
   return out;
 }
 
@@ -234,15 +260,18 @@ void find_ends(const Profile& profile, const RunTotals& t, std::vector<Finding>&
     }
     out.push_back(one);
   }
-  const RankFigures* last = nullptr;
-  for (const RankFigures& rank : profile.analysis.ranks())
-    if (!last || rank.times.end / rank.ranks < last->times.end / last->ranks) last = &rank;
-  if (t.own_time > 0 && t.end / t.own_time >= kNoticed)
-    out.push_back({.kind = FindingKind::wait_at_start_or_end,
-                   .rank = last->first,
-                   .ranks = static_cast<long>(last->ranks),
-                   .basis = "end",
-                   .time = Share::of(t.end, t.own_time)});
+  std::vector<std::pair<double, const RankFigures*>> ends;
+  for (const RankFigures& rank : profile.analysis.ranks()) ends.emplace_back(rank.times.end / rank.ranks, &rank);
+  std::ranges::sort(ends);
+  if (t.own_time > 0 && t.end / t.own_time >= kNoticed) {
+    Finding one{.kind = FindingKind::wait_at_start_or_end, .basis = "end", .time = Share::of(t.end, t.own_time)};
+    // Ranks that come together with the last one may have waited for each other.
+    if (ends.size() > 1 && ends[1].first - ends[0].first > 0.5 * ends.back().first) {
+      one.rank = ends[0].second->first;
+      one.ranks = static_cast<long>(ends[0].second->ranks);
+    }
+    out.push_back(one);
+  }
   if (t.own_time > 0 && t.init / t.own_time >= kMessages)
     out.push_back({.kind = FindingKind::wait_at_start_or_end, .basis = "init", .time = Share::of(t.init, t.own_time)});
 }
@@ -266,7 +295,8 @@ void find_messages(const Profile& profile, const RunTotals& t, std::vector<Findi
       kMore * share(*std::ranges::min_element(profile.analysis.ranks(), {}, share))) {
     for (const RankFigures* rank : chain->ranks) one.why.chain.push_back(rank->first);
     const RankFigures& last = *chain->ranks.back();
-    if (chain->longer) {
+    // A rank waits in collectives, too, so that is no reason.
+    if (chain->longer && kTimeColumns[chain->longer->part].value != &ProcessTimes::collectives) {
       const auto of_chain = one.why.chain;
       one.why = why_over_run(*chain->longer);
       one.why.chain = of_chain;
@@ -325,7 +355,9 @@ void sort_findings(std::vector<Finding>& all) {
       case FindingKind::different_calls:
         return 0;
       case FindingKind::partial_data:
-        return 1;
+        return one.basis == "ranks" ? 1 : 5;
+      case FindingKind::wait_at_start_or_end:
+        return one.basis == "init" ? 4 : 3;  // a program cannot change that
       case FindingKind::cores_taken:
         return one.time.value() >= kLoaded ? 2 : 3;
       default:

@@ -101,6 +101,8 @@ struct Finding {
   std::vector<std::string> hosts{};
   LatePattern pattern = LatePattern::unknown;
   double last_in = 0;  ///< calls in which the rank came last
+  /// Where work is unequal and no single rank is accused: ranks and their mean own times before the calls, ns.
+  std::pair<core::Rank, double> longest{-1, 0}, shortest{-1, 0};
   Why why{};
   std::optional<GainRange> gain{};
   std::string_view basis{};         ///< "equal_work", "equal_computing", "on_time", "no_delay" or "after_last"

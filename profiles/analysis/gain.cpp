@@ -24,6 +24,10 @@ constexpr double kCovered = 0.9;
 /// The least computing time of a rank, and the least time without a core of the rank with most, for figures of the
 /// load, ns. Chosen: a time slice of the kernel lasts 3 to 4 ms.
 constexpr double kComputed = 30e6, kDelayed = 20e6;
+/// Of a gain, as a share of the run. Measured: tests/bench/promised.
+constexpr double kModelError = 0.01;
+/// The share of the time in messages for which it is not known who came last, from which the replay knows too little.
+constexpr double kTogether = 0.3;
 
 /// By rank, from the whole run. Collectives that the record leaves out count as waits.
 std::vector<IntervalShares> shares_of(const Profile& profile) {
@@ -50,6 +54,13 @@ std::vector<IntervalShares> shares_of(const Profile& profile) {
       out[static_cast<std::size_t>(r)] = shares;
   }
   return out;
+}
+
+/// The call ends earlier by no more, whoever comes earlier.
+double longest_wait(const RecordedCall& call) {
+  core::Nanoseconds out = 0;
+  for (std::size_t i = 0; i < call.arrivals.size(); ++i) out = std::max(out, call.wait_ends[i] - call.arrivals[i]);
+  return static_cast<double>(out);
 }
 
 double waited_in(const RecordedCall& call) {
@@ -86,7 +97,9 @@ Gains::Gains(const Profile& profile) : profile_(profile) {
   replay_.emplace(replay_calls(record), profile.job.ranks, shares_of(profile));
   recorded_ = replay_->stretches();
   const double run = profile.job.rank_time() / std::max(1, profile.job.ranks);
-  scale_ = std::max(1.0, static_cast<double>(record.calls_of_job) / static_cast<double>(record.calls.size())) / run;
+  recorded_share_ =
+      std::min(1.0, static_cast<double>(record.calls.size()) / std::max(1.0, static_cast<double>(record.calls_of_job)));
+  scale_ = 1 / recorded_share_ / run;
   if (!lacks_cores_) explain(profile);
 }
 
@@ -107,6 +120,7 @@ void Gains::explain(const Profile& profile) {
     recorded[call.site].calls += 1;
     recorded[call.site].waited += waits;
     all += waits;
+    waits_ += longest_wait(call);
     if (core::is_rooted(call.op)) rooted += waits;
   }
   at_most_ = rooted > 0.5 * all;
@@ -121,7 +135,15 @@ void Gains::explain(const Profile& profile) {
     expected += found->second.calls * here / std::max(1.0, site.patterns - (set_up ? 1 : 0));
   }
   const double little = kLittle * profile.job.rank_time();
-  if (waited > little && covered < kCovered * waited)
+  double messages = 0, together = 0;
+  for (const TimedCalls& one : profile.timed_sites)
+    if (one.part == "messages") {
+      messages += one.time;
+      together += one.together;
+    }
+  if (messages > 5 * little && together > kTogether * messages)
+    why_not_ = "Calls waited for messages of several ranks at once, and which one came last is not known.";
+  else if (waited > little && covered < kCovered * waited)
     why_not_ =
         "Most calls in which ranks waited are not in the record of arrivals, which holds calls on MPI_COMM_WORLD only: "
         "`latecomer run --record` keeps all.";
@@ -139,9 +161,11 @@ std::optional<GainRange> Gains::of(const Change& change) const {
   const double sum = std::accumulate(saved.begin(), saved.end(), 0.0);
   double squares = 0;
   for (const double one : saved) squares += (one - sum / n) * (one - sum / n);
-  const double spread = 2 * std::sqrt(squares / (n - 1) * n);  // two standard errors of the sum
-  const auto share = [&](double time) { return std::clamp(time * scale_, 0.0, 1.0); };
-  return GainRange{share(sum - spread), share(sum + spread), at_most_};
+  // Two standard errors of the sum. What was recorded as a whole has none.
+  const double error = 2 * std::sqrt(squares / (n - 1) * n * (1 - recorded_share_));
+  const double most = waits_ * scale_;
+  const auto share = [&](double time, double model) { return std::clamp(time * scale_ + model, 0.0, most); };
+  return GainRange{share(sum - error, -kModelError), share(sum + error, sum > 0 ? kModelError : 0), at_most_};
 }
 
 std::optional<GainRange> Gains::equal_work(std::int32_t site) const {
@@ -149,7 +173,20 @@ std::optional<GainRange> Gains::equal_work(std::int32_t site) const {
 }
 
 std::optional<GainRange> Gains::on_time(core::Rank rank, std::int32_t site) const {
-  return of({.kind = Change::Kind::on_time, .site = site, .rank = rank});
+  return of({.kind = Change::Kind::on_time, .site = site, .rank = rank, .later = true});
+}
+
+std::optional<std::pair<std::pair<core::Rank, double>, std::pair<core::Rank, double>>> Gains::extremes(
+    std::int32_t site) const {
+  if (!replay_) return {};
+  std::pair<core::Rank, double> most{-1, 0}, least{-1, 0};
+  for (const auto& [key, mean] : replay_->own_means()) {
+    if (key.first != site) continue;
+    if (most.first < 0 || mean > most.second) most = {key.second, mean};
+    if (least.first < 0 || mean < least.second) least = {key.second, mean};
+  }
+  if (most.first < 0) return {};
+  return std::pair(most, least);
 }
 
 std::map<SiteRank, double> Gains::scaled(double (*share)(const ProcessTimes& times)) const {

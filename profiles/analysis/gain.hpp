@@ -37,12 +37,16 @@ class Gains {
   std::optional<GainRange> of(const Change& change) const;
   /// All ranks have the same mean own time before the calls of a site. `site`: Site::index; -1: every site.
   std::optional<GainRange> equal_work(std::int32_t site = -1) const;
-  /// The own times of the rank are distributed as those of the others.
+  /// The own times of the rank are distributed as those of the others, but for its set-up before the first call.
   std::optional<GainRange> on_time(core::Rank rank, std::int32_t site = -1) const;
   /// No rank is ever ready without a core. nullopt also where the delays are too short to count.
   std::optional<GainRange> no_delay() const;
   /// All ranks compute equally long before the calls of a site, and each keeps its own rate of delay.
   std::optional<GainRange> equal_computing(std::int32_t site = -1) const;
+
+  /// The ranks with the longest and the shortest mean own time before the calls of a site, ns.
+  std::optional<std::pair<std::pair<core::Rank, double>, std::pair<core::Rank, double>>> extremes(
+      std::int32_t site) const;
 
   /// The replay of the whole record, for shares of the recorded time. nullptr: no record.
   const Replay* replay() const { return replay_ ? &*replay_ : nullptr; }
@@ -56,6 +60,8 @@ class Gains {
   std::optional<Replay> replay_;
   std::vector<double> recorded_;  ///< the time of each stretch
   double scale_ = 0;              ///< from the time of the stretches to a share of the run
+  double recorded_share_ = 1;     ///< of the calls
+  double waits_ = 0;              ///< the longest wait of each recorded call, without the first, ns
   bool at_most_ = false, lacks_cores_ = false;
   std::string why_not_;
 };

@@ -40,7 +40,7 @@ std::string next_command(const Profile& profile) {
 /// The work of the child: the next command, then the sentences, one per line.
 void write_end(const std::string& path, const Sink& sink) {
   try {
-    const Profile profile = load_profile(path, {.record = true, .worst_only = true});
+    const Profile profile = load_profile(path, {.sample = true, .worst_only = true});
     std::string text = next_command(profile) + "\n";
     for (const std::string& line : titles(judge(profile))) text += line + "\n";
     sink(text);

@@ -295,9 +295,10 @@ void print_head(const Profile& profile, const std::string& file, bool all) {
   const std::string text =
       judgement_text(judgement, all ? judgement.findings.size() : kFirstFindings, kLineWidth, shell_word(file));
   const analysis::ProfileJob& job = profile.job;
-  std::printf("%s%s%s\n%d ranks on %zu host%s, %.1f s, %s, mode %s\n", text.c_str(), text.empty() ? "" : "\n",
-              (all ? job.command_line : cut(job.command_line, kLineWidth)).c_str(), job.ranks, job.hosts,
-              job.hosts == 1 ? "" : "s", job.wall / 1e9, job.mpi_library.c_str(), job.mode.c_str());
+  std::printf("%s%s%s\n%d rank%s on %zu host%s, %.1f s, %s, mode %s\n", text.c_str(), text.empty() ? "" : "\n",
+              (all ? job.command_line : cut(job.command_line, kLineWidth)).c_str(), job.ranks,
+              job.ranks == 1 ? "" : "s", job.hosts, job.hosts == 1 ? "" : "s", job.wall / 1e9, job.mpi_library.c_str(),
+              job.mode.c_str());
   if (const std::string cost = cost_text(profile); !cost.empty()) print_paragraph(cost);
   if (job.unfinished > 0)
     print_paragraph("The job had not ended: the snapshots end after " + reach_text(job) +

@@ -196,6 +196,8 @@ void print_text(const WhatIfAnswer& answer, const RecordedArrivals& record, cons
   if (answer.non_blocking > 0)
     std::printf("%zu of the calls are non-blocking: waits for them count as the ranks' own intervals.\n",
                 answer.non_blocking);
+  if (const std::string why = analysis::Gains(profile).why_not(); !why.empty())
+    print_paragraph("The report gives no gain, and these figures are doubtful. " + why);
   std::printf("%s\n%15s  if\n", paragraph(kModel, kLineWidth).c_str(), "less time");
   std::size_t small = 0;
   for (const Scenario& s : answer.scenarios) {

@@ -585,7 +585,9 @@ Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
                                    Share::of(one["waited_ns"].get<double>(), out.job.rank_time())});
   out.warnings = json["warnings"].get<std::vector<std::string>>();
   out.hosts = hosts_of_ranks(json);
-  if (wanted.record && json.contains("arrivals")) out.record = recorded_arrivals(json, whole.name);
+  if (const auto arrivals = json.find("arrivals");
+      arrivals != json.end() && (wanted.record || (wanted.sample && arrivals->contains("sample"))))
+    out.record = recorded_arrivals(json, whole.name);
   out.last_state = last_state_of(json);
   out.analysis.finish(out.processes, out.job.ranks, sums_of(json));
   return out;

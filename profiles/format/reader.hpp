@@ -23,7 +23,8 @@ struct Wanted {
   Progress::Patience patience{};
   bool names = false;     ///< resolves names that the profile lacks
   bool redacted = false;  ///< redact()
-  bool offsets = false, cells = false, record = false;
+  bool offsets = false, cells = false;
+  bool record = false, sample = false;  ///< `sample`: the record only if it is the small one of every run
   /// Reads rows of ranks only for the kWorstSites sites with the longest waits. Those of other sites make up almost all
   /// of a large profile, and only comparisons of the ranks of all sites need them.
   bool worst_only = false;

@@ -139,7 +139,7 @@ void Replay::put_on_time(const Change& change, std::vector<std::vector<double>>&
   };
   std::map<std::pair<std::int32_t, bool>, Times> all;
   for_each_interval([&](std::size_t c, std::size_t i, const Interval& interval) {
-    if (change.set_up && !interval.first) return;
+    if ((change.set_up && !interval.first) || (change.later && interval.first)) return;
     if (change.site >= 0 && change.site != calls_[c].site) return;
     Times& times = all[{calls_[c].site, interval.first}];
     if (calls_[c].ranks[i] == change.rank) times.mine.emplace_back(interval.own, c, i);

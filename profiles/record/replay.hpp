@@ -51,6 +51,7 @@ struct Change {
   core::Rank rank = -1;
   double factor = 1;
   bool set_up = false;  ///< `on_time` holds only before the first call of a rank
+  bool later = false;   ///< `on_time` does not hold before the first call of a rank
   std::map<SiteRank, double> factors{};
 };
 

@@ -58,24 +58,31 @@ std::string span(const std::string& low, const std::string& high) {
   return low + " to " + high;
 }
 
-/// Seconds with one digit, or a shorter time.
+/// "2.3 s", or "740 ms".
 std::string time_text(double ns) {
-  if (ns < 1e9) return human_time(std::round(ns / 1e6) * 1e6);
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f s", ns / 1e9);
+  char text[48];
+  if (ns < 0.95e9) std::snprintf(text, sizeof text, "%.0f ms", ns / 1e6);
+  else std::snprintf(text, sizeof text, "%.1f s", ns / 1e9);
   return text;
+}
+
+/// What has to change for the gain.
+std::string gain_if(const Finding& one) {
+  if (one.basis == "on_time")
+    return one.why.cause == analysis::blocked ? " if it did not sleep" : " if it had its core";
+  if (one.basis == "no_delay") return " if every rank always had a core";
+  return one.basis == "after_last" ? "" : " with equal work on all ranks";
 }
 
 std::string gain_text(const Profile& profile, const Finding& one) {
   const double run = profile.job.rank_time() / std::max(1, profile.job.ranks);
   const auto share = [](double value) { return percent(Share::of(value, 1)); };
-  if (one.gain && one.gain->high < analysis::kLittle)
-    return "could save less than " + share(analysis::kLittle) + " of the run";
+  if (one.gain && one.gain->high < analysis::kLittle) return "could save less than 1% of the run" + gain_if(one);
   if (one.gain && (one.gain->at_most || one.gain->low < 0.001))
-    return "could save at most " + time_text(one.gain->high * run) + " (" + share(one.gain->high) + ")";
+    return "could save at most " + time_text(one.gain->high * run) + " (" + share(one.gain->high) + ")" + gain_if(one);
   if (one.gain)
     return "could save " + span(time_text(one.gain->low * run), time_text(one.gain->high * run)) + " (" +
-           span(share(one.gain->low), share(one.gain->high)) + ")";
+           span(share(one.gain->low), share(one.gain->high)) + ")" + gain_if(one);
   if (!one.time.known() || one.time.value() <= 0) return "";
   return (one.at_least ? "at least " : "") + percent(one.time) + " of the ranks' time";
 }
@@ -93,15 +100,15 @@ std::string where_text(const Finding& one) {
     out += ", last in " + core::grouped(static_cast<std::int64_t>(one.last_in)) + " of " + calls + " calls";
   else out += ", " + calls + (site.calls == 1 ? " call" : " calls");
   if (one.kind == FindingKind::imbalance && one.gain)
-    out +=
-        "; ranks wait there for " + std::string(one.at_least ? "at least " : "") + percent(one.time) + " of their time";
+    out += "; " + std::string(one.at_least ? "at least " : "") + percent(one.time) +
+           " of all ranks' time is waiting there";
   return out;
 }
 
 std::string compared(const char* does, double value, double reference, bool shares) {
   const auto text = [&](double v) { return shares ? percent(Share::of(v, 1)) : human_time(v); };
-  return std::string(does) + " for " + text(value) + (shares ? " of the run" : " before each call") +
-         ", the other ranks for " + text(reference);
+  return std::string(does) + " for " + text(value) + (shares ? " of the run" : " before a call") + ", others for " +
+         text(reference);
 }
 
 std::string threads_text(SleepsFor sleeps_for) {
@@ -186,9 +193,15 @@ std::string timed_text(const Finding& one, double part) {
 }
 
 void write_imbalance(const Finding& one, FindingText& out) {
-  out.title = one.ranks > 0 ? capital(RankRow::ranks_named(one.rank, one.ranks)) + " is late"
-                            : "Ranks wait, for no rank in particular";
+  out.title = one.ranks > 0            ? capital(RankRow::ranks_named(one.rank, one.ranks)) + " is late"
+              : one.longest.first >= 0 ? "Work is unequal between the ranks"
+              : one.gain && one.gain->high < 2 * analysis::kLittle ? "Ranks wait, but no rank is late in the mean"
+                                                                   : "Ranks wait, for no rank in particular";
   out.where.push_back(where_text(one));
+  if (one.longest.first >= 0)
+    out.why.push_back("before a call, " + rank_text(one.longest.first) + " needs " + human_time(one.longest.second) +
+                      " in the mean, and " + rank_text(one.shortest.first) + " needs " +
+                      human_time(one.shortest.second));
   std::string why = why_text(one.why);
   if (const std::string pattern = pattern_text(one.pattern); !pattern.empty())
     why += (why.empty() ? "" : "; ") + pattern;
@@ -216,7 +229,8 @@ void write_message_wait(const Finding& one, const RunTotals& t, FindingText& out
 void write_ends(const Finding& one, FindingText& out) {
   const std::string who = one.ranks > 0 ? RankRow::ranks_named(one.rank, one.ranks) : "";
   if (one.basis == "end") {
-    out.title = "Ranks wait in MPI_Finalize until " + who + " has come";
+    out.title = who.empty() ? "Ranks wait in MPI_Finalize for the last ones"
+                            : "Ranks wait in MPI_Finalize until " + who + " has come";
   } else if (one.basis == "init") {
     out.title = "Ranks spend their time in MPI_Init";
   } else {
@@ -236,13 +250,12 @@ void write_missing(const Profile& profile, const Finding& one, FindingText& out)
         " ran without the preload, which `latecomer run` gives to all ranks, or left snapshots in a folder that "
         "`latecomer recover` did not read, or none");
   } else if (one.basis == "logs") {
-    out.title = "Of some stretches of calls, none was logged";
+    out.title = "Waiting is not known for a part of the run";
     out.why.push_back(
-        "no logged call stands for them: a longer run logs more, and the policy `{\"version\": 1, \"budget\": null}` "
-        "logs every call");
+        "too few of its short calls were logged; the policy `{\"version\": 1, \"budget\": null}` logs every call");
   } else {
-    out.title = "Arrivals are known for a part of the calls only";
-    out.why.push_back("of the others, " + percent(one.time) + ", not all ranks have records");
+    out.title = "Waiting is not known for a part of the calls";
+    out.why.push_back("for " + percent(one.time) + " of the calls, the record of some rank is missing");
   }
 }
 
@@ -266,7 +279,9 @@ FindingText text_of(const Profile& profile, const RunTotals& t, const Finding& o
       break;
     case FindingKind::cores_taken:
       out.title = "Something else uses the cores of host " + one.hosts.front();
-      out.saves = percent(one.time) + " of them" + (one.gain ? ", " + out.saves : "");
+      out.saves = (one.basis == "no_core" ? "ranks had none for " + percent(one.time) + " of their time"
+                                          : percent(one.time) + " of them") +
+                  (one.gain ? ", " + out.saves : "");
       break;
     case FindingKind::binding:
       out.title = "Ranks share cores on host " + one.hosts.front();
@@ -296,7 +311,7 @@ FindingText text_of(const Profile& profile, const RunTotals& t, const Finding& o
     case FindingKind::transfer:
       out.title = mpi_name(one.site->op) + " could be faster";
       out.where.push_back(where_text(one));
-      out.next = "latecomer advise FILE";
+      if (profile.network) out.next = "latecomer advise FILE";
       break;
     case FindingKind::too_short:
       out.title = "The calls are too few or too short to look for causes";
@@ -311,18 +326,28 @@ FindingText text_of(const Profile& profile, const RunTotals& t, const Finding& o
   return out;
 }
 
+/// Whether the waits for messages include those for non-blocking collectives.
+bool waits_for_requests(const Profile& profile) {
+  return std::ranges::find(profile.not_counted, "nonblocking", &analysis::UncountedFigures::what) !=
+         profile.not_counted.end();
+}
+
 /// "late_process: 4 ranks, 1 host, 4.3 s. Computing or asleep 39%, waiting for ranks 56%, moving data 5%."
 std::string headline(const Profile& profile, const RunTotals& t) {
   const analysis::ProfileJob& job = profile.job;
-  if (t.own_time <= 0 || profile.processes.empty()) return "";
+  if (t.own_time <= 0 || t.time <= 0 || profile.processes.empty()) return "";
   std::string out = core::base_name(job.program) + ": " + std::to_string(job.ranks) + " ranks, " +
                     std::to_string(job.hosts) + (job.hosts == 1 ? " host, " : " hosts, ");
-  out += analysis::cut_short(profile) ? "until the last snapshots, after " + reach_text(job) : time_text(job.wall);
+  out += analysis::cut_short(profile) ? "until the last snapshots, after " + reach_text(job)
+                                      : time_text(t.time / job.ranks);
   std::string parts;
-  const auto add = [&](const std::string& name, double time, bool at_least = false, double error = 0) {
-    const Share share = Share::of(time, t.own_time);
+  // Waits are known for another span of time than the parts of the ranks, if the job was cut short.
+  const auto add = [&](const std::string& name, double time, bool at_least = false, double error = 0,
+                       double whole = 0) {
+    if (whole <= 0) whole = t.own_time;
+    const Share share = Share::of(time, whole);
     if (!share.known() || share.value() < 0.005) return;
-    const std::string plus_minus = percent(error, t.own_time);
+    const std::string plus_minus = percent(error, whole);
     parts += (parts.empty() ? "" : ", ") + name + (at_least ? " at least " : " ") + percent(share) +
              (error > 0 && plus_minus != "0.0%" && !at_least ? " (+- " + plus_minus + ")" : "");
   };
@@ -331,14 +356,15 @@ std::string headline(const Profile& profile, const RunTotals& t) {
     add("in collectives (how much of it is waiting is not known)", t.collectives);
   } else {
     const bool bound = t.part_only() || analysis::cut_short(profile);
-    add("waiting for ranks in collectives", bound ? t.bound() : t.waited, bound, t.waited_error);
+    add("waiting for ranks in collectives", bound ? t.bound() : t.waited, bound, t.waited_error, t.time);
     add("otherwise in collectives", std::max(0.0, t.collectives - t.waited));
   }
-  add("in messages", t.messages, false, t.messages_error);
+  add(waits_for_requests(profile) ? "in messages and non-blocking collectives" : "in messages", t.messages, false,
+      t.messages_error);
   add("in files", t.files);
   add("in other MPI calls", t.other_mpi);
-  add("starting", t.init);
-  add("waiting at the end", t.end);
+  add("in MPI_Init", t.init);
+  add("waiting in MPI_Finalize", t.end);
   return out + "." + (parts.empty() ? "" : " " + capital(parts) + ".");
 }
 
@@ -348,7 +374,7 @@ std::string not_known(const Profile& profile, const std::vector<Finding>& findin
   const auto gains = std::ranges::find_if(findings, [](const Finding& one) {
     return one.kind == FindingKind::imbalance && !one.gain && !one.no_gain.empty();
   });
-  if (gains != findings.end()) out = "how much less waiting would save. " + gains->no_gain;
+  if (gains != findings.end()) out = "what less waiting would save. " + gains->no_gain;
   const LiveState& last = profile.last_state;
   if (!last.ranks.empty() && last.ended &&
       std::ranges::all_of(last.ranks, [](const analysis::LiveRank& r) { return r.watched < 0; }))
@@ -391,8 +417,8 @@ Judgement judge(const Profile& profile) {
   const RunTotals t = analysis::totals(profile);
   if (profile.job.ranks >= 2) out.headline = headline(profile, t);
   const auto load = std::ranges::find(out.findings, FindingKind::cores_taken, &Finding::kind);
-  if (load != out.findings.end() && load->time.value() >= analysis::kLoaded)
-    out.headline += " Something else used the cores, and the rest describes that load, too.";
+  if (!out.headline.empty() && load != out.findings.end() && load->time.value() >= analysis::kLoaded)
+    out.headline += " Something else used the cores, so these times are partly those of other programs.";
   for (const Finding& one : out.findings) out.texts.push_back(text_of(profile, t, one));
   out.not_known = not_known(profile, out.findings);
   return out;

@@ -133,6 +133,7 @@ void judge_load(const Profile& profile, const std::vector<HostCores>& hosts, std
       "Ranks of host " + worst->name + " were ready to run but had no core for " + percent(worst->coreless(), 1) +
           " of their time, although it has a core for each of its " + counted(worst->count(), "rank", "ranks") +
           (quota ? "." : ": other processes or threads use its cores.")));
+  out.back().basis = "no_core";
 }
 
 /// "during the run", as far as the profile covers it.
@@ -186,7 +187,8 @@ void judge_beside(const Profile& profile, std::vector<Finding>& out) {
   if (out.empty() || out.back().kind != FindingKind::cores_taken) out.push_back({.kind = FindingKind::cores_taken});
   Finding& one = out.back();
   one.hosts = hosts;
-  one.time = Share::of(std::max(share, one.time.value()), 1);
+  one.time = Share::of(share, 1);
+  one.basis = "";
   for (const std::string& text : {others, quota})
     if (!text.empty()) one.text.push_back(text);
 }

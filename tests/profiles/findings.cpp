@@ -96,10 +96,10 @@ TEST_CASE("findings: a late rank is named, and its gain is what moving its work 
   CHECK(all[0].pattern == LatePattern::fixed);
   CHECK(all[0].hosts == std::vector<std::string>{"h"});
   REQUIRE(all[0].gain);
-  CHECK(all[0].gain->low == Approx(0.2).margin(0.01));
-  CHECK(all[0].gain->high == Approx(0.2).margin(0.01));
+  CHECK(all[0].gain->low == Approx(0.19).margin(0.005));
+  CHECK(all[0].gain->high == Approx(0.21).margin(0.005));
   CHECK_FALSE(all[0].gain->at_most);
-  CHECK(Gains(profile).on_time(1)->high == Approx(0.23).margin(0.01));
+  CHECK(Gains(profile).on_time(1)->high == Approx(0.23).margin(0.01));  // no more than ranks wait
 }
 
 TEST_CASE("findings: what varies from call to call accuses nobody, and saves nothing", "[findings]") {
@@ -122,6 +122,27 @@ TEST_CASE("findings: what varies from call to call accuses nobody, and saves not
   const Profile since = job_of(8, 400, [](int i, int r) { return i >= 200 && r == 3 ? 2e6 : 1e6; });
   CHECK(findings(since)[0].pattern == LatePattern::since);
   CHECK(findings(since)[0].rank == 3);
+}
+
+TEST_CASE("findings: unequal work of several ranks, and rare long intervals of one, are named", "[findings]") {
+  const auto half = findings(job_of(4, 400, [](int, int r) { return r < 2 ? 1.5e6 : 1e6; }));
+  REQUIRE(half.size() == 1);
+  CHECK(half[0].ranks == 0);
+  CHECK(half[0].gain->low > 0.1);
+  CHECK((half[0].longest.second == Approx(1.5e6) && half[0].shortest.second == Approx(1e6)));
+  const auto rare = findings(job_of(4, 400, [](int i, int r) { return r == 2 && i % 25 == 7 ? 2e7 : 1e6; }));
+  REQUIRE(rare.size() == 1);
+  CHECK(rare[0].rank == 2);
+  CHECK(rare[0].pattern == LatePattern::fixed);
+  // The set-up before the first call is no part of the other calls' gain.
+  Profile start = job_of(4, 400, [](int i, int r) { return r == 1 && i == 0 ? 4e8 : 1e6; });
+  start.job.first_call = {.waited = 3 * 3.99e8, .awaited = 3 * 3.99e8, .rank = 1};
+  const auto set_up = findings(start);
+  REQUIRE(set_up.size() == 1);
+  CHECK(set_up[0].id() == "wait_at_start_or_end");
+  CHECK(set_up[0].rank == 1);
+  CHECK_FALSE(set_up[0].gain);
+  CHECK(Gains(start).on_time(1)->high < 0.02);
 }
 
 TEST_CASE("findings: no gain is said where a replay cannot know it", "[findings]") {
@@ -177,8 +198,8 @@ TEST_CASE("findings: the load and the work are two replays", "[findings]") {
   const Gains gains(profile);
   CHECK(gains.no_delay()->high < 0.01);  // rank 2 is as late as before
   // Each computes 1.15 ms, and rank 1 then needs 1.38 ms.
-  CHECK(gains.equal_computing()->low == Approx((1.6 - 1.38) / 1.605).margin(0.005));
-  CHECK(gains.equal_work()->low == Approx((1.6 - 1.2) / 1.605).margin(0.005));
+  CHECK(gains.equal_computing()->low == Approx((1.6 - 1.38) / 1.605 - 0.01).margin(0.005));
+  CHECK(gains.equal_work()->low == Approx((1.6 - 1.2) / 1.605 - 0.01).margin(0.005));
   const auto all = findings(profile, {{.kind = FindingKind::cores_taken}});
   CHECK(std::ranges::count(all, FindingKind::cores_taken, &Finding::kind) == 1);
   CHECK(std::ranges::find(all, FindingKind::imbalance, &Finding::kind)->basis ==
@@ -191,6 +212,6 @@ TEST_CASE("findings: the load and the work are two replays", "[findings]") {
   const auto delayed = findings(profile, {{.kind = FindingKind::cores_taken}});
   const auto load = std::ranges::find(delayed, FindingKind::cores_taken, &Finding::kind);
   REQUIRE(load->gain);
-  CHECK(load->gain->low == Approx(0.5 / 1.705).margin(0.01));
+  CHECK(load->gain->low == Approx(0.5 / 1.705 - 0.01).margin(0.005));
   CHECK(std::ranges::find(delayed, FindingKind::imbalance, &Finding::kind)->basis == "equal_computing");
 }
