@@ -91,11 +91,16 @@ Why why(const Profile& profile, const CallFigures& calls, const SiteIntervals& i
                               : "too few intervals before these calls were sampled, and a longer run samples more");
   }
   const Cause cause = compared->largest();
+  if (compared->excess(cause) < kSomeOfIt * std::max(compared->late_ns, row.offset))
+    return not_known("no part of the intervals before these calls explains it");
   Why out{.source = Why::Source::intervals,
           .cause = cause,
           .value = compared->mine[cause],
           .reference = compared->others[cause],
           .share = std::min(1.0, compared->excess(cause) / std::max(compared->late_ns, row.offset))};
+  // A sleep also costs the calls that begin it, and a core at its end.
+  const double with_it = cause == blocked ? compared->excess(system_calls) + compared->excess(no_core) : 0;
+  out.goes = std::min(1.0, (compared->excess(cause) + with_it) / std::max(compared->late_ns, row.offset));
   if (cause == no_core) out.own_threads = own_threads_run(row.before, cores_of(profile, row.rank));
   if (cause == blocked) out.sleeps_for = compared->sleeps_for();
   if (cause != mpi_wait || out.share < kNamed) return out;
@@ -212,8 +217,8 @@ Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, 
              : delays ? gains.equal_computing(change_at)
                       : gains.equal_work(change_at);
   if (goes && out.gain) {  // the rest of the difference stays
-    out.gain->low *= out.why.share;
-    out.gain->high *= out.why.share;
+    out.gain->low *= out.why.goes;
+    out.gain->high *= out.why.goes;
   }
   out.no_gain = gains.why_not();
   const bool cause = out.why.source == Why::Source::intervals || out.why.source == Why::Source::whole_run;
@@ -282,7 +287,7 @@ const TimedCalls* most_timed(const Profile& profile, std::string_view part) {
   return found == profile.timed_sites.end() ? nullptr : &*found;
 }
 
-void find_messages(const Profile& profile, const RunTotals& t, std::vector<Finding>& out) {
+void find_messages(const Profile& profile, const Gains& gains, const RunTotals& t, std::vector<Finding>& out) {
   if (t.messages < kMessages * t.own_time) return;
   Finding one{.kind = FindingKind::message_wait,
               .timed = most_timed(profile, "messages"),
@@ -306,6 +311,12 @@ void find_messages(const Profile& profile, const RunTotals& t, std::vector<Findi
     one.why.share = share(most);
     if (chain->cycle) one.kind = FindingKind::message_cycle;
   }
+  const auto part = one.why.source == Why::Source::whole_run ? kTimeColumns[one.why.cause].value : nullptr;
+  const bool goes = one.ranks == 1 && one.why.sleeps_for == SleepsFor::unknown &&
+                    (part == &ProcessTimes::blocked || part == &ProcessTimes::runnable);
+  one.basis = goes ? "on_time" : "equal_work";
+  one.gain = goes ? gains.on_time(static_cast<core::Rank>(one.rank)) : gains.equal_work();
+  one.no_gain = gains.why_not();
   out.push_back(one);
 }
 
@@ -449,7 +460,7 @@ std::vector<Finding> findings(const Profile& profile, std::vector<Finding> other
   find_missing(profile, t, out);
   if (!t.bound_says_nothing() || t.unlogged < kNoticed) find_waits(profile, gains, t, delays, out);
   find_ends(profile, t, out);
-  find_messages(profile, t, out);
+  find_messages(profile, gains, t, out);
   find_parts(profile, t, out);
   find_transfers(profile, gains, t, out);
   if (out.empty() && t.calls > 0) out.push_back({.kind = FindingKind::no_problem, .time = Share::of(t.waited, t.time)});

@@ -83,6 +83,7 @@ struct Why {
   std::size_t cause = kCauses;      ///< of intervals: Cause; of the whole run: in kTimeColumns
   double value = 0, reference = 0;  ///< of the rank and of the others: ns per call, or shares of the run
   double share = 0;                 ///< of the lateness; of messages: of the time of the rank that waits most
+  double goes = 0;                  ///< share of the lateness that goes away with the cause, if it can
   SleepsFor sleeps_for = SleepsFor::unknown;
   bool own_threads = false;                 ///< its own threads use the cores
   std::vector<long> chain{};                ///< ranks whose messages the rank waits for, one after the other

@@ -24,8 +24,8 @@ constexpr double kCovered = 0.9;
 /// The least computing time of a rank, and the least time without a core of the rank with most, for figures of the
 /// load, ns. Chosen: a time slice of the kernel lasts 3 to 4 ms.
 constexpr double kComputed = 30e6, kDelayed = 20e6;
-/// Of a gain, as a share of the run. Measured: tests/bench/promised.
-constexpr double kModelError = 0.01;
+/// What the replay errs, as shares of the run and of the gain. Measured: tests/bench/promised.
+constexpr double kModelError = 0.01, kOfGain = 0.125;
 /// The share of the time in messages for which it is not known who came last, from which the replay knows too little.
 constexpr double kTogether = 0.3;
 
@@ -97,6 +97,8 @@ Gains::Gains(const Profile& profile) : profile_(profile) {
   replay_.emplace(replay_calls(record), profile.job.ranks, shares_of(profile));
   recorded_ = replay_->stretches();
   const double run = profile.job.rank_time() / std::max(1, profile.job.ranks);
+  for (const RankFigures& rank : profile.analysis.ranks())
+    messages_ = std::max(messages_, share_of(rank.times.messages, rank.wall));
   recorded_share_ =
       std::min(1.0, static_cast<double>(record.calls.size()) / std::max(1.0, static_cast<double>(record.calls_of_job)));
   scale_ = 1 / recorded_share_ / run;
@@ -163,9 +165,10 @@ std::optional<GainRange> Gains::of(const Change& change) const {
   for (const double one : saved) squares += (one - sum / n) * (one - sum / n);
   // Two standard errors of the sum. What was recorded as a whole has none.
   const double error = 2 * std::sqrt(squares / (n - 1) * n * (1 - recorded_share_));
-  const double most = waits_ * scale_;
-  const auto share = [&](double time, double model) { return std::clamp(time * scale_ + model, 0.0, most); };
-  return GainRange{share(sum - error, -kModelError), share(sum + error, sum > 0 ? kModelError : 0), at_most_};
+  const double most = std::min(1.0, waits_ * scale_ + messages_);
+  const double model = std::max(kModelError, kOfGain * sum * scale_);
+  const auto share = [&](double time, double more) { return std::clamp(time * scale_ + more, 0.0, most); };
+  return GainRange{share(sum - error, -model), share(std::max(0.0, sum) + error, model), at_most_};
 }
 
 std::optional<GainRange> Gains::equal_work(std::int32_t site) const {

@@ -61,6 +61,7 @@ class Gains {
   std::vector<double> recorded_;  ///< the time of each stretch
   double scale_ = 0;              ///< from the time of the stretches to a share of the run
   double recorded_share_ = 1;     ///< of the calls
+  double messages_ = 0;           ///< the largest share of a rank's time in messages
   double waits_ = 0;              ///< the longest wait of each recorded call, without the first, ns
   bool at_most_ = false, lacks_cores_ = false;
   std::string why_not_;

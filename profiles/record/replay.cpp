@@ -161,6 +161,53 @@ void Replay::put_on_time(const Change& change, std::vector<std::vector<double>>&
   }
 }
 
+void Replay::share_work(const Change& change, std::vector<std::vector<double>>& own) const {
+  std::map<std::int32_t, std::vector<std::pair<double, std::size_t>>> sites;  // mean own time of the members, call
+  for (std::size_t c = 0; c < calls_.size(); ++c) {
+    if (change.site >= 0 && change.site != calls_[c].site) continue;
+    const auto& members = intervals_[c];
+    if (std::ranges::any_of(members, [](const Interval& one) { return !one.known || one.first; })) continue;
+    double sum = 0;
+    for (const Interval& one : members) sum += one.own;
+    sites[calls_[c].site].emplace_back(sum / static_cast<double>(members.size()), c);
+  }
+  for (auto& [site, calls] : sites) {
+    // Not by number, so that a group has calls of the whole record.
+    std::ranges::sort(calls, {}, [](const auto& call) { return std::pair(call.first, core::mix64(call.second)); });
+    const std::size_t groups = std::max(std::size_t{1}, calls.size() / kAlike);
+    for (std::size_t g = 0; g < groups; ++g) {
+      const std::span group(calls.begin() + static_cast<std::ptrdiff_t>(g * calls.size() / groups),
+                            calls.begin() + static_cast<std::ptrdiff_t>((g + 1) * calls.size() / groups));
+      struct Sums {
+        double calls = 0, own = 0, squares = 0;
+        double mean() const { return own / calls; }
+        /// The square of the standard error of the mean.
+        double variance() const { return std::max(0.0, squares / calls - mean() * mean()) / calls; }
+      };
+      std::map<core::Rank, Sums> ranks;
+      for (const auto& [mean, c] : group)
+        for (std::size_t i = 0; i < calls_[c].ranks.size(); ++i) {
+          Sums& sums = ranks[calls_[c].ranks[i]];
+          const double one = intervals_[c][i].own;
+          ++sums.calls;
+          sums.own += one;
+          sums.squares += one * one;
+        }
+      double mean = 0;
+      for (const auto& [rank, sums] : ranks) mean += sums.mean() / static_cast<double>(ranks.size());
+      std::map<core::Rank, double> factors;
+      for (const auto& [rank, sums] : ranks) {
+        // Of a difference, what chance makes stays: two standard errors.
+        const double longer = sums.mean() - mean;
+        const double certain = longer == 0 ? 0 : std::max(0.0, 1 - 4 * sums.variance() / (longer * longer));
+        factors[rank] = sums.mean() > 0 ? 1 - certain * longer / sums.mean() : 1;
+      }
+      for (const auto& [length, c] : group)
+        for (std::size_t i = 0; i < calls_[c].ranks.size(); ++i) own[c][i] *= factors.at(calls_[c].ranks[i]);
+    }
+  }
+}
+
 std::vector<std::vector<double>> Replay::own_times(const Change& change) const {
   std::vector<std::vector<double>> own;
   own.reserve(calls_.size());
@@ -169,13 +216,12 @@ std::vector<std::vector<double>> Replay::own_times(const Change& change) const {
     for (const Interval& interval : members) mine.push_back(interval.own);
   }
   if (change.kind == Change::Kind::on_time) put_on_time(change, own);
-  std::map<SiteRank, double> factors = change.factors;
-  if (change.kind == Change::Kind::equal_work) factors = equal(own_means());
-  if (change.kind == Change::Kind::equal_work || change.kind == Change::Kind::scaled)
+  if (change.kind == Change::Kind::equal_work) share_work(change, own);
+  if (change.kind == Change::Kind::scaled)
     for_each_interval([&](std::size_t c, std::size_t i, const Interval& interval) {
       if (interval.first || (change.site >= 0 && change.site != calls_[c].site)) return;
-      const auto factor = factors.find({calls_[c].site, calls_[c].ranks[i]});
-      if (factor != factors.end()) own[c][i] *= factor->second;
+      const auto factor = change.factors.find({calls_[c].site, calls_[c].ranks[i]});
+      if (factor != change.factors.end()) own[c][i] *= factor->second;
     });
   return own;
 }

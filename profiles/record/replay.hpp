@@ -41,11 +41,13 @@ struct IntervalShares {
 struct Change {
   enum class Kind {
     none,
-    on_time,     ///< the own time of `rank` before the calls of `site` has the distribution of the other ranks'
-    equal_work,  ///< each rank's own time is scaled so that all ranks have the same mean before the calls of a site
-    scaled,      ///< the own time of a rank before the calls of a site is multiplied by its value in `factors`
-    no_wait,     ///< no rank waits in a call of `site`: an upper bound for a non-blocking call
-    faster,      ///< the time after the awaited arrival is multiplied by `factor`
+    on_time,  ///< the own time of `rank` before the calls of `site` has the distribution of the other ranks'
+    /// Each rank's own time is scaled so that all ranks have the same mean before the calls of a site, in each group of
+    /// calls before which the ranks together need about as long.
+    equal_work,
+    scaled,   ///< the own time of a rank before the calls of a site is multiplied by its value in `factors`
+    no_wait,  ///< no rank waits in a call of `site`: an upper bound for a non-blocking call
+    faster,   ///< the time after the awaited arrival is multiplied by `factor`
   } kind = Kind::none;
   std::int32_t site = -1;  ///< -1: every site
   core::Rank rank = -1;
@@ -72,6 +74,8 @@ class Replay {
 
   /// Chosen: the spread of so many pieces is known well, and a piece has at least four calls.
   static constexpr std::size_t kStretches = 32, kLeastCalls = 4;
+  /// Calls of a group of equal_work. Chosen: a mean of so many is known well, and a long call in thirty has a group.
+  static constexpr std::size_t kAlike = 32;
 
  private:
   friend class ReplayRun;
@@ -86,6 +90,7 @@ class Replay {
   /// The own times under a change, by call and member.
   std::vector<std::vector<double>> own_times(const Change& change) const;
   void put_on_time(const Change& change, std::vector<std::vector<double>>& own) const;
+  void share_work(const Change& change, std::vector<std::vector<double>>& own) const;
   /// Calls note(call, member, interval) for each known one.
   template <typename Note>
   void for_each_interval(Note note) const;

@@ -77,7 +77,8 @@ std::string gain_if(const Finding& one) {
 std::string gain_text(const Profile& profile, const Finding& one) {
   const double run = profile.job.rank_time() / std::max(1, profile.job.ranks);
   const auto share = [](double value) { return percent(Share::of(value, 1)); };
-  if (one.gain && one.gain->high < analysis::kLittle) return "could save less than 1% of the run" + gain_if(one);
+  if (one.gain && one.gain->high < 1.005 * analysis::kLittle)
+    return "could save less than 1% of the run" + gain_if(one);
   if (one.gain && (one.gain->at_most || one.gain->low < 0.001))
     return "could save at most " + time_text(one.gain->high * run) + " (" + share(one.gain->high) + ")" + gain_if(one);
   if (one.gain)
@@ -372,7 +373,7 @@ std::string headline(const Profile& profile, const RunTotals& t) {
 std::string not_known(const Profile& profile, const std::vector<Finding>& findings) {
   std::string out;
   const auto gains = std::ranges::find_if(findings, [](const Finding& one) {
-    return one.kind == FindingKind::imbalance && !one.gain && !one.no_gain.empty();
+    return one.kind != FindingKind::transfer && !one.gain && !one.no_gain.empty();
   });
   if (gains != findings.end()) out = "what less waiting would save. " + gains->no_gain;
   const LiveState& last = profile.last_state;

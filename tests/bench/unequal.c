@@ -7,7 +7,7 @@
    LATE rank1: it works longer by the part EXCESS. LATE sleep: it sleeps for that part.
    LATE bursts: rank 1 works longer by twenty times EXCESS in each twentieth step.
    LATE turn: another rank works longer in each step. LATE noise: each rank does, by up to twice EXCESS.
-   removed: the same work is spread over all ranks; nobody sleeps, and there is no noise. */
+   removed: the same work is spread over all ranks, and nobody sleeps. turn and noise stay: work is equal there. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ static double part_of(const char* late, double excess, int step, int removed, un
   const double spread = excess / ranks;
   if (!strcmp(late, "rank1")) return removed ? spread : rank == 1 ? excess : 0;
   if (!strcmp(late, "bursts")) return removed ? spread : rank == 1 && step % 20 == 7 ? 20 * excess : 0;
-  if (!strcmp(late, "turn")) return removed ? spread : step % ranks == rank ? excess : 0;
-  if (!strcmp(late, "noise")) return removed ? excess : 2 * excess * rand_r(seed) / RAND_MAX;
+  if (!strcmp(late, "turn")) return step % ranks == rank ? excess : 0;
+  if (!strcmp(late, "noise")) return 2 * excess * rand_r(seed) / RAND_MAX;
   return 0;
 }
 

@@ -18,7 +18,7 @@ INJECTED = {
     "prepare": ("prepare", 4, (100, 8), rf"Ranks wait at their first collective for rank {LATE}"),
     "burst": ("burst", 2, (12, 100), rf"Rank {LATE} is late.* It computes"),
     # Each long interval follows 300 short calls, so no earlier call announces it. Its own parts say why, not the whole run.
-    "bursts": ("bursts", 2, (12, 100), rf"Rank {LATE} is late.* It computes for [\d.]+ m?s before each call"),
+    "bursts": ("bursts", 2, (12, 100), rf"Rank {LATE} is late.* It computes for [\d.]+ m?s before a call"),
     "load": ("load", 4, (30, 20), OWN_OR_FOREIGN),
     # One foreign process and two ranks on two cores: it takes a part of each rank's time, and the verdict names it.
     "load beside 2 ranks": ("load", 2, (60, 20), OWN_OR_FOREIGN),
