@@ -56,7 +56,7 @@ std::vector<IntervalShares> shares_of(const Profile& profile) {
   return out;
 }
 
-/// The call ends earlier by no more, whoever comes earlier.
+/// The call ends earlier by no more, whichever rank comes earlier.
 double longest_wait(const RecordedCall& call) {
   core::Nanoseconds out = 0;
   for (std::size_t i = 0; i < call.arrivals.size(); ++i) out = std::max(out, call.wait_ends[i] - call.arrivals[i]);

@@ -42,8 +42,8 @@ struct Change {
   enum class Kind {
     none,
     on_time,  ///< the own time of `rank` before the calls of `site` has the distribution of the other ranks'
-    /// Each rank's own time is scaled so that all ranks have the same mean before the calls of a site, in each group of
-    /// calls before which the ranks together need about as long.
+    /// Each rank's own time is scaled so that all ranks have the same mean before the calls of a site. Calls of similar
+    /// length are a group with factors of their own.
     equal_work,
     scaled,   ///< the own time of a rank before the calls of a site is multiplied by its value in `factors`
     no_wait,  ///< no rank waits in a call of `site`: an upper bound for a non-blocking call

@@ -68,8 +68,7 @@ std::string time_text(double ns) {
 
 /// What has to change for the gain.
 std::string gain_if(const Finding& one) {
-  if (one.basis == "on_time")
-    return one.why.cause == analysis::blocked ? " if it did not sleep" : " if it had its core";
+  if (one.basis == "on_time") return " if that rank were on time";
   if (one.basis == "no_delay") return " if every rank always had a core";
   return one.basis == "after_last" ? "" : " with equal work on all ranks";
 }
