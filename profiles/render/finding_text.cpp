@@ -351,7 +351,8 @@ std::string headline(const Profile& profile, const RunTotals& t) {
     parts += (parts.empty() ? "" : ", ") + name + (at_least ? " at least " : " ") + percent(share) +
              (error > 0 && plus_minus != "0.0%" && !at_least ? " (+- " + plus_minus + ")" : "");
   };
-  add("computing or asleep", t.outside);
+  constexpr double kNoticed = 0.02;  // chosen: as for the finding
+  add(t.unlogged >= kNoticed ? "computing, asleep or in calls that were not logged" : "computing or asleep", t.outside);
   if (t.bound_says_nothing()) {
     add("in collectives (how much of it is waiting is not known)", t.collectives);
   } else {

@@ -21,13 +21,14 @@ others |= {"MPI_" + name.capitalize() for name in completion}
 table = (pathlib.Path(a.root) / "shim/front/functions.def").read_text()
 sections = dict(re.findall(r"^\[(.*)\].*\n((?:.+\n)*)", table, re.M))
 calls, starts = (dict(re.findall(r"^(MPI_\w+)(\(.*\))", rows, re.M)) for rows in (sections["messages"] + sections["files"] + sections["others"], sections["starts"]))
+calls |= dict(re.findall(r"^(MPI_\w+)(\(.*\)) pmpi\n +make_communicator", sections["job"], re.M))  # their ranks number the communicator
 counted = {name for name in calls if re.search(r"(Count|Displacement)\*? ", calls[name])}
 uncounted, starts = set(calls) - counted, set(starts)
 waiting = uncounted | {name + form for name in counted | starts for form in ("", "_c")}
 polls = set(re.findall(r"^MPI_\w+", sections["polls"], re.M))
 later = {name for name in waiting | polls if re.search("(flush|detach)_buffer|Buffer_flush|get_status_", name)}  # of MPI 4.1
 check(len(uncounted) > 60 and len(starts) > 9 and waiting - later <= in_mpi, f"MPICH has the blocking calls; missing: {sorted(waiting - later - in_mpi)}")
-others |= waiting | polls
+others |= waiting | polls | {"MPI_Cancel"}
 # All calls of MPICH's mpi_f08 binding that bypass the C level: those without a choice buffer.
 f08 = {f"mpi_{name}_f08_" for name in completion + "init init_thread query_thread finalize session_init session_finalize abort barrier ibarrier barrier_init".split()}
 # Open MPI's Fortran bindings call PMPI_*. On MPICH these names only pass calls on, but for those that mpi_f08 calls, such as the polls.

@@ -42,7 +42,7 @@ after = observed("after", "--policy", pathlib.Path(a.root) / "examples/ring.poli
 check({s["id"] for s in before["sites"]} == {s["id"] for s in after["sites"]}, "two runs: the same ids")
 done = run(a.cli, "diff", "--json", folder / "before.json", folder / "after.json")
 answer = json.loads(done.stdout)
-check(set(answer) == {"wall_time_s", "promised", "gain", "sites"} and len(answer["sites"]) == 2, "shape of diff")
+check(set(answer) == {"wall_time_s", "promised", "finding", "gain", "sites"} and len(answer["sites"]) == 2, "shape of diff")
 row = answer["sites"][0]
 check(set(row) == {"id", "place", "op", "comm_size", "calls", "elapsed_ns", "after_last_ns", "imbalance_ns", "predicted_ns", "algorithms", "change_ns"}, f"shape of a row: {set(row)}")
 by_id = {s["id"]: s for s in after["sites"]}
