@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "core/algorithms/algorithm.hpp"
 #include "profiles/record/waiting.hpp"
