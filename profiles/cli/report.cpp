@@ -184,7 +184,7 @@ void print_json(WholeProfile& whole, const Profile& profile) {
   for (const auto& [key, kept] :
        {std::pair("timed_sites", &profile.timed_sites), std::pair("thread_sites", &profile.thread_sites)})
     if (const auto timed = whole.profile.find(key); timed != whole.profile.end())
-      std::erase_if(timed->get_ref<Json::array_t&>(), [&](const Json& one) {
+      std::erase_if(timed->get_ref<Json::array_t&>(), [&, kept = kept](const Json& one) {
         return std::ranges::find(*kept, one["id"].get<std::string>(), &analysis::TimedCalls::id) == kept->end();
       });
   if (!profile.last_state.ranks.empty()) {

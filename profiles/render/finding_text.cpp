@@ -3,7 +3,10 @@
 #include "profiles/render/finding_text.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/base/text.hpp"
@@ -14,6 +17,9 @@
 #include "profiles/render/text_table.hpp"
 
 namespace latecomer::profiles {
+
+using Json = nlohmann::ordered_json;
+
 namespace {
 
 using analysis::ChainEnd;
