@@ -20,8 +20,6 @@ constexpr double kMore = 1.1;
 /// The least lateness, as a share of the run time, that a difference of whole runs may explain. Chosen: the parts of
 /// equal ranks' times differ by a few per cent without cause.
 constexpr double kLongOverRun = 0.05;
-/// The share of a site's waiting from which one rank is named. Derived: with two ranks, chance gives each one half.
-constexpr double kNamed = 0.6;
 /// The largest payload in bytes for which only the number of messages in a row counts. MPICH's own limit: up to it,
 /// native has the fewest.
 constexpr double kSmall = 2048;
@@ -205,7 +203,9 @@ Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, 
   }
   if (profile.job.first_call.waited >= kKnown * site.waited) {
     out.kind = FindingKind::wait_at_start_or_end;
-    out.basis = "first_call";
+    out.variant = "first_call";
+    out.time = Share::of(profile.job.first_call.waited, t.time);
+    if (site.calls > 1) out.why = {};  // the means over all calls are not those of the first one
     return out;
   }
   const bool goes = out.ranks == 1 && can_go(out.why);
@@ -235,11 +235,7 @@ Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, 
       out.why = {};
     }
   if (out.gain && out.gain->low >= kLittle && out.ranks == 0)
-    if (const auto extremes = gains.extremes(index)) {
-      out.pattern = LatePattern::unknown;
-      out.longest = extremes->first;
-      out.shortest = extremes->second;
-    }
+    if ((out.own_times = gains.extremes(index))) out.pattern = LatePattern::unknown;
   return out;
 }
 
@@ -257,7 +253,7 @@ void find_ends(const Profile& profile, const RunTotals& t, std::vector<Finding>&
   const bool said = std::ranges::find(out, FindingKind::wait_at_start_or_end, &Finding::kind) != out.end();
   if (const auto& first = profile.job.first_call; !said && first.waited > kLittle * t.time) {
     Finding one{
-        .kind = FindingKind::wait_at_start_or_end, .basis = "first_call", .time = Share::of(first.waited, t.time)};
+        .kind = FindingKind::wait_at_start_or_end, .variant = "first_call", .time = Share::of(first.waited, t.time)};
     if (first.awaited >= kNamed * first.waited) {
       one.rank = first.rank;
       one.ranks = 1;
@@ -268,7 +264,7 @@ void find_ends(const Profile& profile, const RunTotals& t, std::vector<Finding>&
   for (const RankFigures& rank : profile.analysis.ranks()) ends.emplace_back(rank.times.end / rank.ranks, &rank);
   std::ranges::sort(ends);
   if (t.own_time > 0 && t.end / t.own_time >= kNoticed) {
-    Finding one{.kind = FindingKind::wait_at_start_or_end, .basis = "end", .time = Share::of(t.end, t.own_time)};
+    Finding one{.kind = FindingKind::wait_at_start_or_end, .variant = "end", .time = Share::of(t.end, t.own_time)};
     // Ranks that come together with the last one may have waited for each other.
     if (ends.size() > 1 && ends[1].first - ends[0].first > 0.5 * ends.back().first) {
       one.rank = ends[0].second->first;
@@ -277,7 +273,8 @@ void find_ends(const Profile& profile, const RunTotals& t, std::vector<Finding>&
     out.push_back(one);
   }
   if (t.own_time > 0 && t.init / t.own_time >= kMessages)
-    out.push_back({.kind = FindingKind::wait_at_start_or_end, .basis = "init", .time = Share::of(t.init, t.own_time)});
+    out.push_back(
+        {.kind = FindingKind::wait_at_start_or_end, .variant = "init", .time = Share::of(t.init, t.own_time)});
 }
 
 /// The call site with most of the time of a part.
@@ -329,7 +326,7 @@ void find_parts(const Profile& profile, const RunTotals& t, std::vector<Finding>
 /// The time that an algorithm can shorten.
 void find_transfers(const Profile& profile, const Gains& gains, const RunTotals& t, std::vector<Finding>& out) {
   if (t.large < kLittle * t.time) return;
-  Finding one{.kind = FindingKind::transfer, .basis = "after_last", .time = Share::of(t.large, t.time)};
+  Finding one{.kind = FindingKind::transfer, .basis = "after_last"};
   double most = 0;
   for (const Site& site : profile.sites)
     if (site.comm_size >= 2 && site.bytes.value_or(0) > kSmall && served(site.op) &&
@@ -337,6 +334,8 @@ void find_transfers(const Profile& profile, const Gains& gains, const RunTotals&
       most = site.after_last_sum * site.comm_size;
       one.site = &site;
     }
+  one.time = Share::of(std::min(most, t.large), t.time);  // of the site that the finding names
+  if (one.time.value() < kLittle) return;
   if (gains.lacks_cores()) one.no_gain = gains.why_not();
   else one.gain = GainRange{0, one.time.value(), true};
   out.push_back(one);
@@ -348,12 +347,12 @@ void find_missing(const Profile& profile, const RunTotals& t, std::vector<Findin
     out.push_back({.kind = FindingKind::partial_data,
                    .rank = absent.front(),
                    .ranks = static_cast<long>(absent.size()),
-                   .basis = "ranks"});
-  else if (t.unlogged >= kNoticed)
-    out.push_back({.kind = FindingKind::partial_data, .basis = "logs", .time = Share::of(t.unlogged, 1)});
+                   .variant = "ranks"});
+  else if (t.lacks_logs())
+    out.push_back({.kind = FindingKind::partial_data, .variant = "logs", .time = Share::of(t.unlogged, 1)});
   else if (t.part_only())
     out.push_back({.kind = FindingKind::partial_data,
-                   .basis = "arrivals",
+                   .variant = "arrivals",
                    .time = Share::of(t.calls - t.seen, std::max(1.0, t.calls))});
 }
 
@@ -365,9 +364,9 @@ void sort_findings(std::vector<Finding>& all) {
       case FindingKind::different_calls:
         return 0;
       case FindingKind::partial_data:
-        return one.basis == "ranks" ? 1 : 5;
+        return one.variant == "ranks" ? 1 : 5;
       case FindingKind::wait_at_start_or_end:
-        return one.basis == "init" ? 4 : 3;  // a program cannot change that
+        return one.variant == "init" ? 4 : 3;  // a program cannot change that
       case FindingKind::cores_taken:
         return one.time.value() >= kLoaded ? 2 : 3;
       default:
@@ -384,7 +383,9 @@ void sort_findings(std::vector<Finding>& all) {
 
 }  // namespace
 
-bool RunTotals::part_only() const { return seen < kKnown * calls || unlogged >= kNoticed; }
+bool RunTotals::lacks_logs() const { return unlogged >= kNoticed; }
+
+bool RunTotals::part_only() const { return seen < kKnown * calls || lacks_logs(); }
 
 double RunTotals::bound() const { return std::max(0.0, waited - 2 * waited_error); }
 
@@ -450,14 +451,15 @@ std::vector<Finding> findings(const Profile& profile, std::vector<Finding> other
   const RunTotals t = totals(profile);
   if (profile.processes.empty() || profile.job.ranks < 2 || t.time <= 0) return out;
   const Gains gains(profile);
+  // What took the cores may be two findings, of which the first one has the gain.
+  const auto load = std::ranges::find(out, FindingKind::cores_taken, &Finding::kind);
   bool delays = false;
-  for (Finding& one : out)
-    if (one.kind == FindingKind::cores_taken && (one.gain = gains.no_delay())) {
-      one.basis = "no_delay";
-      delays = one.gain->high >= kNoticed;
-    }
+  if (load != out.end() && (load->gain = gains.no_delay())) {
+    load->basis = "no_delay";
+    delays = load->gain->high >= kNoticed;
+  }
   find_missing(profile, t, out);
-  if (!t.bound_says_nothing() || t.unlogged < kNoticed) find_waits(profile, gains, t, delays, out);
+  if (!t.bound_says_nothing() || !t.lacks_logs()) find_waits(profile, gains, t, delays, out);
   find_ends(profile, t, out);
   find_messages(profile, gains, t, out);
   find_parts(profile, t, out);

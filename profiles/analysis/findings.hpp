@@ -37,12 +37,11 @@ struct KindText {
 inline constexpr KindText kFindingKinds[] = {
     {"standstill", "Ranks did not move when they were last seen. The text names the call and who is missing there."},
     {"different_calls", "Ranks made different collectives as the same call of a communicator."},
-    {"partial_data",
-     "The profile lacks ranks, or the arrivals of many calls. What it lacks is in no figure, and nobody is accused."},
+    {"partial_data", "The profile lacks ranks, or the arrivals of many calls. What it lacks is in no figure."},
     {"cores_taken",
      "Other processes, a quota of the job's control group, or a hypervisor took the cores of a host. From 10% on, the "
      "other findings describe that load."},
-    {"binding", "Ranks share cores, or may run on cores that others use while cores of their own are free."},
+    {"binding", "Ranks share cores, because a host has fewer cores than ranks, or because their masks overlap."},
     {"slow_core", "All ranks of a host compute longer before the same calls than the ranks of the other hosts."},
     {"imbalance",
      "Ranks wait in a collective for a late rank. The gain is a replay of the recorded arrivals: of the rank on time "
@@ -50,7 +49,8 @@ inline constexpr KindText kFindingKinds[] = {
      "before the calls, so that what varies from call to call gains nothing."},
     {"wait_at_start_or_end",
      "Ranks wait for a rank in their first collective or in MPI_Finalize, or spend their time in MPI_Init."},
-    {"message_wait", "Ranks wait for messages. The chain ends with the rank that does not wait itself."},
+    {"message_wait",
+     "Ranks wait for messages. Where it is known, the chain ends with the rank that does not wait itself."},
     {"message_cycle", "Ranks wait for messages of each other in a circle, so no rank is late alone."},
     {"files", "Ranks spend their time in MPI's calls for files."},
     {"other_mpi", "Ranks spend their time in calls that make communicators, windows and the like."},
@@ -58,7 +58,8 @@ inline constexpr KindText kFindingKinds[] = {
      "Time passes after the last arrival in a collective for which the catalogue has algorithms that know the "
      "arrivals. That time is an upper bound of what they save; `latecomer advise` says how much."},
     {"too_short", "The calls of the run are too few or too short to look for causes."},
-    {"no_problem", "No wait takes 1% of the time or more."}};
+    {"no_problem",
+     "No site of collectives has waits of 1% of the time, and messages, files and other calls take less than 5%."}};
 static_assert(std::size(kFindingKinds) == static_cast<std::size_t>(FindingKind::no_problem) + 1);
 
 /// How the late rank of a site follows from stretch to stretch of the record.
@@ -101,11 +102,13 @@ struct Finding {
   long rank = -1, ranks = 0;          ///< the first late rank, and the number of ranks in its row; 0: nobody is accused
   std::vector<std::string> hosts{};
   LatePattern pattern = LatePattern::unknown;
-  double last_in = 0;  ///< calls in which the rank came last
-  /// Where work is unequal and no single rank is accused: ranks and their mean own times before the calls, ns.
-  std::pair<core::Rank, double> longest{-1, 0}, shortest{-1, 0};
+  double last_in = 0;                   ///< calls in which the rank came last
+  std::optional<Extremes> own_times{};  ///< where these are unequal, and no single rank is accused
   Why why{};
   std::optional<GainRange> gain{};
+  /// What the kind is about. Missing are "ranks", "logs" or "arrivals". Cores are taken by "others" or a "quota"; or
+  /// ranks have "no_core", or are "unbound". Ranks wait at the "first_call", in "init", or at the "end".
+  std::string_view variant{};
   std::string_view basis{};         ///< "equal_work", "equal_computing", "on_time", "no_delay" or "after_last"
   std::string no_gain{};            ///< why there is no gain, if there could be one
   Share time{};                     ///< the share of the ranks' time that it is about
@@ -122,6 +125,8 @@ struct RunTotals {
   double after_last = 0, large = 0, seen = 0, calls = 0;
   double messages_error = 0, waited_error = 0;  ///< standard errors
   double unlogged = 0;  ///< share of the ranks' time in calls that were not logged, and for which no logged ones stand
+  /// Whether calls that were not logged take so much of the time that the text says so. They count as outside MPI.
+  bool lacks_logs() const;
   /// Whether the waits are a lower bound, because calls are missing.
   bool part_only() const;
   /// What ranks waited at least, as far as the sampling error says.
@@ -144,6 +149,10 @@ Share shortened_share(const Profile& profile);
 /// The findings on the figures and those that others have made, worst first: by gain, then by time. Findings on missing
 /// data and on taken cores come first.
 std::vector<Finding> findings(const Profile& profile, std::vector<Finding> others = {});
+
+/// The share of a site's waiting from which one rank is named, and of a lateness from which one cause is. Derived: with
+/// two ranks, chance gives each one half.
+inline constexpr double kNamed = 0.6;
 
 /// The sites with the longest waits, to which findings look.
 inline constexpr std::size_t kWorstSites = 3;

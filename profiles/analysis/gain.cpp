@@ -95,7 +95,6 @@ Gains::Gains(const Profile& profile) : profile_(profile) {
   }
   const RecordedArrivals& record = *profile.record;
   replay_.emplace(replay_calls(record), profile.job.ranks, shares_of(profile));
-  recorded_ = replay_->stretches();
   const double run = profile.job.rank_time() / std::max(1, profile.job.ranks);
   for (const RankFigures& rank : profile.analysis.ranks())
     messages_ = std::max(messages_, share_of(rank.times.messages, rank.wall));
@@ -107,20 +106,17 @@ Gains::Gains(const Profile& profile) : profile_(profile) {
 
 void Gains::explain(const Profile& profile) {
   const RecordedArrivals& record = *profile.record;
+  recorded_ = replay_->stretches();
   if (recorded_.size() < kFewStretches) {
     why_not_ = "The record of arrivals holds too few calls.";
     return;
   }
-  struct Waits {
-    double calls = 0, waited = 0;
-  };
-  std::map<std::size_t, Waits> recorded;
+  std::map<std::size_t, double> recorded;  // calls by site
   double rooted = 0, all = 0, expected = 0, covered = 0, waited = 0;
   for (std::size_t c = 1; c < record.calls.size(); ++c) {  // the first call is that of the program's set-up
     const RecordedCall& call = record.calls[c];
     const double waits = waited_in(call);
-    recorded[call.site].calls += 1;
-    recorded[call.site].waited += waits;
+    ++recorded[call.site];
     all += waits;
     waits_ += longest_wait(call);
     if (core::is_rooted(call.op)) rooted += waits;
@@ -134,7 +130,7 @@ void Gains::explain(const Profile& profile) {
     const auto found = recorded.find(site.index);
     if (found == recorded.end()) continue;
     covered += here;
-    expected += found->second.calls * here / std::max(1.0, site.patterns - (set_up ? 1 : 0));
+    expected += found->second * here / std::max(1.0, site.patterns - (set_up ? 1 : 0));
   }
   const double little = kLittle * profile.job.rank_time();
   double messages = 0, together = 0;
@@ -179,17 +175,17 @@ std::optional<GainRange> Gains::on_time(core::Rank rank, std::int32_t site) cons
   return of({.kind = Change::Kind::on_time, .site = site, .rank = rank, .later = true});
 }
 
-std::optional<std::pair<std::pair<core::Rank, double>, std::pair<core::Rank, double>>> Gains::extremes(
-    std::int32_t site) const {
+std::optional<Extremes> Gains::extremes(std::int32_t site) const {
   if (!replay_) return {};
-  std::pair<core::Rank, double> most{-1, 0}, least{-1, 0};
+  std::optional<Extremes> out;
   for (const auto& [key, mean] : replay_->own_means()) {
     if (key.first != site) continue;
-    if (most.first < 0 || mean > most.second) most = {key.second, mean};
-    if (least.first < 0 || mean < least.second) least = {key.second, mean};
+    const std::pair rank(key.second, mean);
+    if (!out) out = Extremes{rank, rank};
+    if (mean > out->longest.second) out->longest = rank;
+    if (mean < out->shortest.second) out->shortest = rank;
   }
-  if (most.first < 0) return {};
-  return std::pair(most, least);
+  return out;
 }
 
 std::map<SiteRank, double> Gains::scaled(double (*share)(const ProcessTimes& times)) const {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profiles/analysis/profile.hpp"
@@ -22,6 +23,11 @@ inline constexpr double kLoaded = 0.1;
 struct GainRange {
   double low = 0, high = 0;
   bool at_most = false;  ///< most waits are in calls with a root, and some ranks may run ahead of them
+};
+
+/// The ranks with the longest and the shortest mean own time before the calls of a site, and these times in ns.
+struct Extremes {
+  std::pair<core::Rank, double> longest{-1, 0}, shortest{-1, 0};
 };
 
 /// Refers to the profile, which holds its record of arrivals.
@@ -44,9 +50,8 @@ class Gains {
   /// All ranks compute equally long before the calls of a site, and each keeps its own rate of delay.
   std::optional<GainRange> equal_computing(std::int32_t site = -1) const;
 
-  /// The ranks with the longest and the shortest mean own time before the calls of a site, ns.
-  std::optional<std::pair<std::pair<core::Rank, double>, std::pair<core::Rank, double>>> extremes(
-      std::int32_t site) const;
+  /// nullopt: the record has no interval before the calls of the site.
+  std::optional<Extremes> extremes(std::int32_t site) const;
 
   /// The replay of the whole record, for shares of the recorded time. nullptr: no record.
   const Replay* replay() const { return replay_ ? &*replay_ : nullptr; }

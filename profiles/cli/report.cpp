@@ -311,7 +311,7 @@ void print_head(const Profile& profile, const std::string& file, bool all) {
                          : ": not used, " + job.history.why_not));
   if (all)
     for (const analysis::Finding& one : set_up(profile))
-      if (one.basis == "unbound") print_paragraph("set-up: " + one.text.front());
+      if (one.variant == "unbound") print_paragraph("set-up: " + one.text.front());
   if (all && profile.network) print_paragraph(network_sentence(profile));
   if (const std::string text = not_counted_text(profile); all && !text.empty()) print_paragraph(text);
   std::printf("\n");

@@ -121,6 +121,7 @@ constexpr const char* kModel =
     "the whole run; such a wait becomes shorter where the other rank comes earlier.";
 
 struct WhatIfAnswer {
+  std::string why_not;                 ///< why the report gives no gain, or ""
   double recorded = 0, unchanged = 0;  ///< time of the record, and of its replay without a change, ns
   std::size_t non_blocking = 0;        ///< calls
   std::vector<Scenario> scenarios;     ///< largest gain first
@@ -143,6 +144,7 @@ WhatIfAnswer answer_of(const RecordedArrivals& record, const Profile& profile, i
     out.non_blocking += !c.blocking;
   }
   for (const auto& [part, span] : parts) out.recorded += static_cast<double>(span.second - span.first);
+  out.why_not = gains.why_not();
   out.unchanged = replay.time();
   out.scenarios = scenarios_of(record, profile, top);
   for (Scenario& s : out.scenarios) s.gain = out.unchanged > 0 ? 1 - replay.time(s.change) / out.unchanged : 0;
@@ -196,8 +198,8 @@ void print_text(const WhatIfAnswer& answer, const RecordedArrivals& record, cons
   if (answer.non_blocking > 0)
     std::printf("%zu of the calls are non-blocking: waits for them count as the ranks' own intervals.\n",
                 answer.non_blocking);
-  if (const std::string why = analysis::Gains(profile).why_not(); !why.empty())
-    print_paragraph("The report gives no gain, and these figures are doubtful. " + why);
+  if (!answer.why_not.empty())
+    print_paragraph("The report gives no gain, and these figures are doubtful. " + answer.why_not);
   std::printf("%s\n%15s  if\n", paragraph(kModel, kLineWidth).c_str(), "less time");
   std::size_t small = 0;
   for (const Scenario& s : answer.scenarios) {

@@ -103,7 +103,10 @@ std::string where_text(const Finding& one) {
   if (!one.callers.empty()) out += ", called from " + one.callers;
   const std::string calls = core::grouped(static_cast<std::int64_t>(site.calls));
   if (one.ranks > 0 && one.kind == FindingKind::imbalance)
-    out += ", last in " + core::grouped(static_cast<std::int64_t>(one.last_in)) + " of " + calls + " calls";
+    // Where some calls stand for others, a number of calls is an estimate.
+    out += site.logged < site.patterns
+               ? ", last in about " + percent(one.last_in, site.patterns) + " of " + calls + " calls"
+               : ", last in " + core::grouped(static_cast<std::int64_t>(one.last_in)) + " of " + calls + " calls";
   else out += ", " + calls + (site.calls == 1 ? " call" : " calls");
   if (one.kind == FindingKind::imbalance && one.gain)
     out += "; " + std::string(one.at_least ? "at least " : "") + percent(one.time) +
@@ -159,7 +162,7 @@ std::string why_text(const Why& why) {
         return out + (last.empty() ? " of several ranks, or for one-sided calls"
                                    : "; " + last + " waits for several ranks, or for one-sided calls");
       case ChainEnd::transfer:
-        return out + "; " + last + " is not late, so the transfer itself takes the time";
+        return out + "; " + last + " is not late itself";
       case ChainEnd::unsampled:
         return out + "; too few intervals of " + last + " were sampled to say why";
       case ChainEnd::cycle:
@@ -170,7 +173,7 @@ std::string why_text(const Why& why) {
                     : why.own_threads
                         ? compared("waits for a core that its own threads use", why.value, why.reference, false)
                         : compared(kDoes[why.cause], why.value, why.reference, false);
-  if (why.share < 0.6) return "no single cause; the largest is that it " + out + share;
+  if (why.share < analysis::kNamed) return "no single cause; the largest is that it " + out + share;
   return "it " + out + share;
 }
 
@@ -179,7 +182,7 @@ constexpr const char* pattern_text(LatePattern pattern) {
     case LatePattern::since:
       return "from some call on, and not before";
     case LatePattern::moves:
-      return "in each part of the run another rank is late";
+      return "in different parts of the run, different ranks are late";
     case LatePattern::random:
       return "the late rank varies from call to call";
     case LatePattern::fixed:
@@ -199,15 +202,16 @@ std::string timed_text(const Finding& one, double part) {
 }
 
 void write_imbalance(const Finding& one, FindingText& out) {
-  out.title = one.ranks > 0            ? capital(RankRow::ranks_named(one.rank, one.ranks)) + " is late"
-              : one.longest.first >= 0 ? "Work is unequal between the ranks"
-              : one.gain && one.gain->high < 2 * analysis::kLittle ? "Ranks wait, but no rank is late in the mean"
+  out.title = one.ranks > 0   ? capital(RankRow::ranks_named(one.rank, one.ranks)) + " is late"
+              : one.own_times ? "Ranks need unequal times before " + mpi_name(one.site->op)
+              : one.gain && one.gain->high < 2 * analysis::kLittle ? "Ranks wait, and equal work would hardly change it"
                                                                    : "Ranks wait, for no rank in particular";
   out.where.push_back(where_text(one));
-  if (one.longest.first >= 0)
-    out.why.push_back("before a call, " + rank_text(one.longest.first) + " needs " + human_time(one.longest.second) +
-                      " in the mean, and " + rank_text(one.shortest.first) + " needs " +
-                      human_time(one.shortest.second));
+  if (one.own_times) {
+    const auto& [longest, shortest] = *one.own_times;
+    out.why.push_back("before a call, " + rank_text(longest.first) + " needs " + human_time(longest.second) +
+                      " in the mean, and " + rank_text(shortest.first) + " needs " + human_time(shortest.second));
+  }
   std::string why = why_text(one.why);
   if (const std::string pattern = pattern_text(one.pattern); !pattern.empty())
     why += (why.empty() ? "" : "; ") + pattern;
@@ -234,10 +238,10 @@ void write_message_wait(const Finding& one, const RunTotals& t, FindingText& out
 
 void write_ends(const Finding& one, FindingText& out) {
   const std::string who = one.ranks > 0 ? RankRow::ranks_named(one.rank, one.ranks) : "";
-  if (one.basis == "end") {
+  if (one.variant == "end") {
     out.title = who.empty() ? "Ranks wait in MPI_Finalize for the last ones"
                             : "Ranks wait in MPI_Finalize until " + who + " has come";
-  } else if (one.basis == "init") {
+  } else if (one.variant == "init") {
     out.title = "Ranks spend their time in MPI_Init";
   } else {
     out.title = "Ranks wait at their first collective" + (who.empty() ? "" : " for " + who);
@@ -247,7 +251,7 @@ void write_ends(const Finding& one, FindingText& out) {
 }
 
 void write_missing(const Profile& profile, const Finding& one, FindingText& out) {
-  if (one.basis == "ranks") {
+  if (one.variant == "ranks") {
     const std::vector<int> absent = analysis::absent_ranks(profile);
     out.title = "The profile lacks " + ranks_named(absent);
     out.why.push_back(
@@ -255,7 +259,7 @@ void write_missing(const Profile& profile, const Finding& one, FindingText& out)
         (absent.size() == 1 ? "That rank" : "Those ranks") +
         " ran without the preload, which `latecomer run` gives to all ranks, or left snapshots in a folder that "
         "`latecomer recover` did not read, or none");
-  } else if (one.basis == "logs") {
+  } else if (one.variant == "logs") {
     out.title = "Waiting is not known for a part of the run";
     out.why.push_back(
         "too few of its short calls were logged; the policy `{\"version\": 1, \"budget\": null}` logs every call");
@@ -263,6 +267,18 @@ void write_missing(const Profile& profile, const Finding& one, FindingText& out)
     out.title = "Waiting is not known for a part of the calls";
     out.why.push_back("for " + percent(one.time) + " of the calls, the record of some rank is missing");
   }
+}
+
+/// The three ways in which a rank has no core.
+void write_cores(const Finding& one, FindingText& out) {
+  const std::string host = one.hosts.front(), share = percent(one.time);
+  out.title = one.variant == "quota"     ? "A quota holds the ranks of host " + host + " back"
+              : one.variant == "no_core" ? "Ranks of host " + host + " had no core"
+                                         : "Something else uses the cores of host " + host;
+  out.saves = (one.variant == "quota"     ? "for " + share + " of the time of the cores that they use"
+               : one.variant == "no_core" ? "for " + share + " of their time"
+                                          : share + " of them") +
+              (one.gain ? ", " + out.saves : "");
 }
 
 FindingText text_of(const Profile& profile, const RunTotals& t, const Finding& one) {
@@ -284,10 +300,7 @@ FindingText text_of(const Profile& profile, const RunTotals& t, const Finding& o
       if (one.basis != "logs") out.saves.clear();
       break;
     case FindingKind::cores_taken:
-      out.title = "Something else uses the cores of host " + one.hosts.front();
-      out.saves = (one.basis == "no_core" ? "ranks had none for " + percent(one.time) + " of their time"
-                                          : percent(one.time) + " of them") +
-                  (one.gain ? ", " + out.saves : "");
+      write_cores(one, out);
       break;
     case FindingKind::binding:
       out.title = "Ranks share cores on host " + one.hosts.front();
@@ -323,8 +336,12 @@ FindingText text_of(const Profile& profile, const RunTotals& t, const Finding& o
       out.title = "The calls are too few or too short to look for causes";
       break;
     case FindingKind::no_problem:
-      out.title =
-          analysis::cut_short(profile) ? "Until then, no wait took 1% of the time" : "No wait takes 1% of the time";
+      // Below the limits of findings, several waits may take more than 1% together.
+      if (std::max({t.waited / t.time, (t.messages + t.files + t.other_mpi + t.end) / t.own_time}) >= analysis::kLittle)
+        out.title = "No wait is long enough for a finding";
+      else
+        out.title =
+            analysis::cut_short(profile) ? "Until then, no wait took 1% of the time" : "No wait takes 1% of the time";
       out.saves.clear();
       break;
   }
@@ -338,7 +355,7 @@ bool waits_for_requests(const Profile& profile) {
          profile.not_counted.end();
 }
 
-/// "late_process: 4 ranks, 1 host, 4.3 s. Computing or asleep 39%, waiting for ranks 56%, moving data 5%."
+/// "late_process: 2 ranks, 1 host, 3.3 s. Computing or asleep 56%, waiting for ranks in collectives 37%."
 std::string headline(const Profile& profile, const RunTotals& t) {
   const analysis::ProfileJob& job = profile.job;
   if (t.own_time <= 0 || t.time <= 0 || profile.processes.empty()) return "";
@@ -357,8 +374,7 @@ std::string headline(const Profile& profile, const RunTotals& t) {
     parts += (parts.empty() ? "" : ", ") + name + (at_least ? " at least " : " ") + percent(share) +
              (error > 0 && plus_minus != "0.0%" && !at_least ? " (+- " + plus_minus + ")" : "");
   };
-  constexpr double kNoticed = 0.02;  // chosen: as for the finding
-  add(t.unlogged >= kNoticed ? "computing, asleep or in calls that were not logged" : "computing or asleep", t.outside);
+  add(t.lacks_logs() ? "computing, asleep or in calls that were not logged" : "computing or asleep", t.outside);
   if (t.bound_says_nothing()) {
     add("in collectives (how much of it is waiting is not known)", t.collectives);
   } else {
@@ -414,7 +430,7 @@ std::string reach_text(const analysis::ProfileJob& job) {
 Judgement judge(const Profile& profile) {
   Judgement out;
   std::vector<Finding> others = set_up(profile);
-  std::erase_if(others, [](const Finding& one) { return one.basis == "unbound"; });
+  std::erase_if(others, [](const Finding& one) { return one.variant == "unbound"; });
   if (const auto still = standstill(profile.last_state); !still.empty()) {
     const bool differ = still.front().find("makes different calls") != std::string::npos;
     others.push_back(
@@ -423,9 +439,14 @@ Judgement judge(const Profile& profile) {
   out.findings = analysis::findings(profile, std::move(others));
   const RunTotals t = analysis::totals(profile);
   if (profile.job.ranks >= 2) out.headline = headline(profile, t);
-  const auto load = std::ranges::find(out.findings, FindingKind::cores_taken, &Finding::kind);
-  if (!out.headline.empty() && load != out.findings.end() && load->time.value() >= analysis::kLoaded)
+  const auto loaded = [&](std::string_view variant) {
+    return !out.headline.empty() && std::ranges::any_of(out.findings, [&](const Finding& one) {
+      return one.kind == FindingKind::cores_taken && one.variant == variant && one.time.value() >= analysis::kLoaded;
+    });
+  };
+  if (loaded("others"))
     out.headline += " Something else used the cores, so these times are partly those of other programs.";
+  if (loaded("quota")) out.headline += " A quota held the job back, so these times are partly those of the quota.";
   for (const Finding& one : out.findings) out.texts.push_back(text_of(profile, t, one));
   out.not_known = not_known(profile, out.findings);
   return out;
@@ -499,16 +520,14 @@ Json findings_json(const Judgement& judgement) {
     const Why& w = one.why;
     if (w.source == Why::Source::intervals || w.source == Why::Source::whole_run) {
       const bool whole = w.source == Why::Source::whole_run;
-      why = {{"cause",
-              whole ? std::string(analysis::kCauseNames[0].key) : std::string(analysis::kCauseNames[w.cause].key)},
+      std::string_view cause = whole ? analysis::kTimeColumns[w.cause].key : analysis::kCauseNames[w.cause].key;
+      if (whole) cause.remove_suffix(std::string_view("_ns").size());
+      why = {{"cause", std::string(cause)},
              {"value", w.value},
              {"reference", w.reference},
              {"unit", whole ? "share of the run" : "ns per call"},
              {"share", w.share},
              {"chain", w.chain}};
-      if (whole)
-        why["cause"] =
-            std::string(analysis::kTimeColumns[w.cause].key.substr(0, analysis::kTimeColumns[w.cause].key.size() - 3));
     } else if (w.source == Why::Source::earlier) {
       why = {{"cause", "earlier"}};
     }

@@ -133,7 +133,7 @@ void judge_load(const Profile& profile, const std::vector<HostCores>& hosts, std
       "Ranks of host " + worst->name + " were ready to run but had no core for " + percent(worst->coreless(), 1) +
           " of their time, although it has a core for each of its " + counted(worst->count(), "rank", "ranks") +
           (quota ? "." : ": other processes or threads use its cores.")));
-  out.back().basis = "no_core";
+  out.back().variant = "no_core";
 }
 
 /// "during the run", as far as the profile covers it.
@@ -175,22 +175,26 @@ std::string quota_text(const Profile& profile) {
 
 /// What ran beside the job, and the quota of its control group.
 void judge_beside(const Profile& profile, std::vector<Finding>& out) {
-  const std::string others = others_text(profile), quota = quota_text(profile);
-  if (others.empty() && quota.empty()) return;
-  double share = 0;
-  std::vector<std::string> hosts;
-  for (const analysis::HostLoadFigures& load : profile.loads) {
-    if (load.others_least() <= kOthers && held_back(load) <= kThrottled) continue;
-    hosts.push_back(load.host);
-    share = std::max({share, load.others_share().value(), std::min(1.0, held_back(load))});
-  }
-  if (out.empty() || out.back().kind != FindingKind::cores_taken) out.push_back({.kind = FindingKind::cores_taken});
-  Finding& one = out.back();
-  one.hosts = hosts;
-  one.time = Share::of(share, 1);
-  one.basis = "";
-  for (const std::string& text : {others, quota})
-    if (!text.empty()) one.text.push_back(text);
+  const auto add = [&](std::string text, std::string_view variant, auto share) {
+    if (text.empty()) return;
+    // It is why ranks had no core.
+    if (out.empty() || out.back().variant != "no_core") out.push_back({.kind = FindingKind::cores_taken});
+    Finding& one = out.back();
+    one.variant = variant;
+    one.hosts.clear();
+    one.text.push_back(std::move(text));
+    double most = 0;
+    for (const analysis::HostLoadFigures& load : profile.loads) {
+      if (share(load) <= 0) continue;
+      one.hosts.push_back(load.host);
+      most = std::max(most, share(load));
+    }
+    one.time = Share::of(std::min(1.0, most), 1);
+  };
+  add(others_text(profile), "others",
+      [](const auto& load) { return load.others_least() > kOthers ? load.others_share().value() : 0; });
+  add(quota_text(profile), "quota",
+      [](const auto& load) { return held_back(load) > kThrottled ? held_back(load) : 0; });
 }
 
 /// The least ratio of the fastest rank of a slow host to the slowest rank elsewhere. Chosen: equal cores differ by a
@@ -258,7 +262,7 @@ std::vector<Finding> set_up(const Profile& profile) {
     for (const auto* r : host.ranks) unbound = unbound && r->cores > 1 && r->cores == r->host_cores;
   if (unbound)
     out.push_back({.kind = FindingKind::binding,
-                   .basis = "unbound",
+                   .variant = "unbound",
                    .text = {"No rank is bound to a core, so the operating system may move them."}});
   return out;
 }
