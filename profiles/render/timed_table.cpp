@@ -91,9 +91,9 @@ void print_timed_sites(const Profile& profile, std::size_t most, double least, b
   if (wide)
     std::printf(
         "\nbytes: in the messages that the calls sent, or received before they returned; time, sum: of all ranks in these "
-        "calls;\nshare: of the ranks' time; most on: the rank with the most of it; waits for: the rank\nwhose messages the calls awaited longest, or `several` if calls waited for several ranks "
-        "at once; kind: what most of the\ntime was for, of a sample of messages whose other end is known (--tsv-calls "
-        "has all kinds).\n");
+        "calls;\nshare: of the ranks' time; most on: the rank with the most of it; waits for: the rank whose messages the "
+        "calls awaited\nlongest, or `several` if calls waited for several ranks at once; kind: what most of the time was "
+        "for, of a sample of\nmessages whose other end is known (--tsv-calls has all kinds).\n");
 }
 
 void print_threads(const Profile& profile, std::size_t most) {
