@@ -263,7 +263,8 @@ profile = {"format": "latecomer-profile", "version": 1, "job": {"program": "p", 
                                                                 "network": None, "edges": None}, "clock": [], "sites": [], "plans": [], "warnings": []}
 for change, says in [({}, None), ({"version": 2}, "version 2"), ({"version": "1"}, 'version "1"'), ({"format": 7}, "not a latecomer profile"), ({"plans": 5}, "plans: expected array, got 5"),
                      ({"sites": [{}]}, "sites[0].id is missing"), ({"sites": [[]]}, "sites[0]: expected object, got an array"),
-                     ({"job": {**profile["job"], "ranks": "many"}}, 'job.ranks: expected integer, got "many"'), ({"job": {**profile["job"], "edges": {"calls": 1}}}, "job.edges.mean_fraction is missing")]:
+                     ({"job": {**profile["job"], "ranks": "many"}}, 'job.ranks: expected integer, got "many"'), ({"job": {**profile["job"], "edges": {"calls": 1}}}, "job.edges.mean_fraction is missing"),
+                     ({"job": {**profile["job"], "wall_time_s": 1e300}}, "job.wall_time_s: expected a number below 2^62, got 1e+300")]:
     file = folder / "shape.json"
     file.write_text(json.dumps({**profile, **change}))
     for words in [["report", file], ["report", "--json", file], ["diff", file, file]] + ([["advise", file]] if says else []):  # advise needs network figures

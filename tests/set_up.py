@@ -139,9 +139,9 @@ pipeline[2]["messages_error_ns"] = int(0.4 * SECOND)
 verdict(sentences(pipeline, part="verdict"), [], ["Ranks wait for messages"])
 verdict(sentences([process(r, "h", str(r), 4, other_mpi=0.1 * r) for r in range(4)], part="verdict"), ["Ranks spend their time in other MPI calls, such as those that make communicators: 15% of the ranks' time."], ["wait for messages"])
 chain = [process(r, "h", str(r), 4, computing=(0.25, 0.9, 0.3, 0.25)[r], messages=(0.6, 0, 0.65, 0.7)[r], waits_for=(1, None, 1, 2)[r]) for r in range(4)]
-verdict(sentences(chain, part="verdict"), ["Ranks wait for messages of rank 1: 49%", "Rank 3 waits most, for 70% of its time, mostly in messages with rank 2, which waits for rank 1, which computes for 90% of the run, others for 27%."])
+verdict(sentences(chain, part="verdict"), ["Ranks wait for messages of rank 1: 49%", "Rank 3 waits most, for 70% of its time, mostly for rank 2, which waits for rank 1, which computes for 90% of the run, others for 27%."])
 chain[1] = process(1, "h", "1", 4, computing=0.3)
-verdict(sentences(chain, part="verdict"), ["Ranks wait for messages: ", "mostly in messages with rank 2, which waits for rank 1."], ["which is in collectives"])
+verdict(sentences(chain, part="verdict"), ["Ranks wait for messages: ", "mostly for rank 2, which waits for rank 1."], ["which is in collectives"])
 verdict(sentences(bound[:3], part="verdict", patterns=0, waited_ns=0), ["Waiting is not known for a part of the calls. For 100% of the calls, the record of some rank is missing."], ["too short", "No wait"])
 verdict(sentences([*bound[:1], *bound[2:]], part="verdict", job={"ranks": 4}), ["The profile lacks rank 1. Arrivals count only where all ranks of a call are observed.", "preload"], ["too short", "No wait"])
 # A profile that ends with snapshots cannot say that nothing is wrong.

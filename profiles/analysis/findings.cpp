@@ -69,6 +69,31 @@ double cores_of(const Profile& profile, long rank) {
   return found == profile.processes.end() ? 0 : found->cores;
 }
 
+/// The call in which most of the waits of one rank for messages of another one pass.
+const TimedCalls* waits_at(const Profile& profile, long rank, long awaited) {
+  double all = 0, most = 0;
+  const TimedCalls* out = nullptr;
+  for (const TimedCalls& site : profile.timed_sites) {
+    double here = 0;
+    for (const TimedCalls::Row& row : site.rows)
+      for (const IntervalFigures::Peer& peer : row.peers)
+        if (row.rank == rank && peer.rank == awaited) here += peer.waited;
+    all += here;
+    if (here > most && !site.frames.empty()) {
+      most = here;
+      out = &site;
+    }
+  }
+  return most >= kNamed * all ? out : nullptr;
+}
+
+std::vector<ChainStep> chain_of(const Profile& profile, const std::vector<long>& ranks) {
+  std::vector<ChainStep> out;
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    out.push_back({ranks[i], i + 1 < ranks.size() ? waits_at(profile, ranks[i], ranks[i + 1]) : nullptr});
+  return out;
+}
+
 /// Why the site's calls wait for that rank.
 Why why(const Profile& profile, const CallFigures& calls, const SiteIntervals& intervals, const RankRow& row) {
   const auto compared = intervals.compare(row);
@@ -103,15 +128,17 @@ Why why(const Profile& profile, const CallFigures& calls, const SiteIntervals& i
   if (cause != mpi_wait || out.share < kNamed) return out;
   const auto chain = intervals.follow(row);
   out.end = chain.end;
-  for (std::size_t i = 1; i < chain.rows.size(); ++i) out.chain.push_back(chain.rows[i]->rank);
+  std::vector<long> ranks;
+  for (const RankRow* one : chain.rows) ranks.push_back(one->rank);
   if (chain.end == ChainEnd::own && chain.rows.size() > 1) {
     const auto last = intervals.compare(*chain.rows.back());
     out.last_cause = last->largest();
     out.last_value = last->mine[*out.last_cause];
     out.last_reference = last->others[*out.last_cause];
   } else if (chain.peer >= 0 && chain.end != ChainEnd::several) {
-    out.chain.push_back(chain.peer);
+    ranks.push_back(chain.peer);
   }
+  out.chain = chain_of(profile, ranks);
   return out;
 }
 
@@ -294,16 +321,16 @@ void find_messages(const Profile& profile, const Gains& gains, const RunTotals& 
   const RankFigures& most = *chain->ranks.front();
   if (share(most) - 2 * most.messages_error / most.wall >=
       kMore * share(*std::ranges::min_element(profile.analysis.ranks(), {}, share))) {
-    for (const RankFigures* rank : chain->ranks) one.why.chain.push_back(rank->first);
+    std::vector<long> ranks;
+    for (const RankFigures* rank : chain->ranks) ranks.push_back(rank->first);
     const RankFigures& last = *chain->ranks.back();
     // A rank waits in collectives, too, so that is no reason.
     if (chain->longer && kTimeColumns[chain->longer->part].value != &ProcessTimes::collectives) {
-      const auto of_chain = one.why.chain;
       one.why = why_over_run(*chain->longer);
-      one.why.chain = of_chain;
       one.rank = last.first;
       one.ranks = static_cast<long>(last.ranks);
     }
+    one.why.chain = chain_of(profile, ranks);
     one.why.share = share(most);
     if (chain->cycle) one.kind = FindingKind::message_cycle;
   }

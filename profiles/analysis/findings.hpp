@@ -72,6 +72,12 @@ enum class LatePattern {
 };
 inline constexpr std::string_view kLatePatterns[] = {"", "fixed", "since", "moves", "random"};
 
+/// A rank that waits for messages of the next one of a chain, or the last rank of it.
+struct ChainStep {
+  long rank = 0;
+  const TimedCalls* at = nullptr;  ///< the call in which it waits for most of the time; nullptr: not known
+};
+
 /// Why a rank is late.
 struct Why {
   enum class Source {
@@ -87,7 +93,7 @@ struct Why {
   double goes = 0;                  ///< share of the lateness that goes away with the cause, if it can
   SleepsFor sleeps_for = SleepsFor::unknown;
   bool own_threads = false;                 ///< its own threads use the cores
-  std::vector<long> chain{};                ///< ranks whose messages the rank waits for, one after the other
+  std::vector<ChainStep> chain{};           ///< from the rank that waits; one step: for whom is not known
   std::optional<ChainEnd> end{};            ///< where the chain ends
   std::optional<std::size_t> last_cause{};  ///< of the last rank, if its own time ends the chain
   double last_value = 0, last_reference = 0;

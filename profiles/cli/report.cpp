@@ -189,7 +189,7 @@ void print_json(WholeProfile& whole, const Profile& profile) {
       });
   if (!profile.last_state.ranks.empty()) {
     Json state = last_state_json(profile.last_state);
-    state["findings"] = Hang(profile.last_state).findings();
+    state["findings"] = Hang(profile.last_state).sentences();
     whole.profile["last_state"] = std::move(state);
   }
   Json sentences = Json::array();

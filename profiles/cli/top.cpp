@@ -101,7 +101,7 @@ std::optional<ScreenText> look(const TopOptions& o, const std::string& folder, c
     if (metrics) return ScreenText{};
     const LiveState now = present(o, live_job(folder), seen);
     std::string head = "No snapshot is complete yet: " + read.error() + "\n";
-    for (const std::string& sentence : standstill(now)) head += sentence + "\n";
+    if (const auto still = standstill(now)) head += still->text.back() + "\n";
     return ScreenText{head + present_text(now), ""};
   }
   const std::string text = write_profile(std::move(read->parts));

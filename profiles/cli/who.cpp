@@ -122,7 +122,7 @@ int who(const WhoOptions& o) {
   std::vector<LiveRank> seen = live_ranks_twice(output, o.seconds);
   if (seen.empty()) throw BadUsage("the job has ended meanwhile");
   const Hang hang(with_places(std::move(seen)));
-  const auto findings = hang.findings(), unseen = limits(hang, output);
+  const auto findings = hang.sentences(), unseen = limits(hang, output);
   if (o.json) print_json(hang, findings, unseen);
   else print_hang(hang, findings, unseen, o);
   return findings.empty() ? 0 : 1;

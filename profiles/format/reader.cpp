@@ -153,7 +153,7 @@ class RowReader : public nlohmann::json_sax<Json> {
   }
   bool take_number(double v) {
     if (field_) *field_ = v;
-    return true;
+    return is_sane(v);
   }
   bool open() {
     if (++depth_ + kAbove > core::kMostNested) return false;

@@ -3,6 +3,7 @@
 // check the meaning of values.
 #pragma once
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -11,5 +12,9 @@ namespace latecomer::profiles {
 /// Returns "", or the first mistake with its place: `sites[3].calls: expected integer, got "many"`. Ignores keys that
 /// the schema does not have, and the `ranks` of sites, which reader.cpp reads.
 std::string profile_shape_problem(const nlohmann::json& profile);
+
+/// Whether a number can be of a profile: sums of such numbers and conversions to integers do not overflow. Derived: no
+/// run has times, calls or bytes above 2^62.
+inline bool is_sane(double number) { return std::abs(number) < 0x1p62; }
 
 }  // namespace latecomer::profiles

@@ -125,11 +125,14 @@ std::string threads_text(SleepsFor sleeps_for) {
                                             : "waits for its own threads";
 }
 
-/// "it waits for rank 2, which waits for rank 3"
-std::string chain_text(const std::vector<long>& chain, std::size_t from) {
+/// "in MPI_Recv at f (a.c:3) for rank 2, which waits for rank 3"
+std::string chain_text(const std::vector<analysis::ChainStep>& chain) {
   std::string out;
-  for (std::size_t i = from; i < chain.size(); ++i)
-    out += (i == from ? "" : ", which waits for ") + rank_text(chain[i]);
+  for (std::size_t i = 0; i + 1 < chain.size(); ++i) {
+    if (const analysis::TimedCalls* at = chain[i].at)
+      out += "in " + at->call + " at " + analysis::place_of(at->frames) + " ";
+    out += "for " + rank_text(chain[i + 1].rank) + (i + 2 < chain.size() ? ", which waits " : "");
+  }
   return out;
 }
 
@@ -148,11 +151,10 @@ std::string why_text(const Why& why) {
       break;
   }
   const std::string share = " (" + percent(Share::of(why.share, 1)) + " of its lateness)";
-  if (!why.chain.empty() || (why.end && *why.end == ChainEnd::several)) {
-    std::string out = "it waits for messages";
-    if (!why.chain.empty()) out += " of " + chain_text(why.chain, 0);
-    out += share;
-    const std::string last = why.chain.empty() ? "" : rank_text(why.chain.back());
+  if (why.end) {
+    const bool known = why.chain.size() > 1;
+    const std::string last = known ? rank_text(why.chain.back().rank) : "";
+    std::string out = (known ? "it waits " + chain_text(why.chain) : "it waits for messages") + share;
     switch (*why.end) {
       case ChainEnd::own:
         return out + (why.last_cause ? "; " + last + " " +
@@ -227,8 +229,8 @@ void write_message_wait(const Finding& one, const RunTotals& t, FindingText& out
   const auto& chain = one.why.chain;
   if (!chain.empty()) {
     std::string text =
-        rank_text(chain.front()) + " waits most, for " + percent(Share::of(one.why.share, 1)) + " of its time";
-    if (chain.size() > 1) text += ", mostly in messages with " + chain_text(chain, 1);
+        rank_text(chain.front().rank) + " waits most, for " + percent(Share::of(one.why.share, 1)) + " of its time";
+    if (chain.size() > 1) text += ", mostly " + chain_text(chain);
     if (one.why.source == Why::Source::whole_run)
       text += ", which " + compared(kSpends[one.why.cause], one.why.value, one.why.reference, true);
     out.why.push_back(text);
@@ -286,15 +288,11 @@ FindingText text_of(const Profile& profile, const RunTotals& t, const Finding& o
   out.saves = gain_text(profile, one);
   switch (one.kind) {
     case FindingKind::standstill:
-    case FindingKind::different_calls: {
-      // The first sentence of a job that has ended says whether all of it stood still.
-      const std::string& text = one.text.front();
-      const auto end = profile.last_state.ended ? text.find(". ") : std::string::npos;
-      out.title = end == std::string::npos ? "Ranks stand still" : text.substr(0, end);
-      out.why.push_back(end == std::string::npos ? text : text.substr(end + 2));
+    case FindingKind::different_calls:
+      out.title = one.text.front();
+      out.why.push_back(one.text.back());
       out.next = "latecomer report --all FILE";
       return out;
-    }
     case FindingKind::partial_data:
       write_missing(profile, one, out);
       if (one.basis != "logs") out.saves.clear();
@@ -427,15 +425,21 @@ std::string reach_text(const analysis::ProfileJob& job) {
   return job.last_end > 0 && first != last ? first + " to " + last : last;
 }
 
+std::string partial_text(const Profile& profile) {
+  std::string out;
+  const auto add = [&](const std::string& text) { out += (out.empty() ? "" : ", ") + text; };
+  if (analysis::cut_short(profile)) add("until " + reach_text(profile.job) + " of the run");
+  if (const std::vector<int> absent = analysis::absent_ranks(profile); !absent.empty())
+    add("without " + ranks_named(absent));
+  else if (analysis::totals(profile).part_only()) add("waits in a part of the calls are not known");
+  return out;
+}
+
 Judgement judge(const Profile& profile) {
   Judgement out;
   std::vector<Finding> others = set_up(profile);
   std::erase_if(others, [](const Finding& one) { return one.variant == "unbound"; });
-  if (const auto still = standstill(profile.last_state); !still.empty()) {
-    const bool differ = still.front().find("makes different calls") != std::string::npos;
-    others.push_back(
-        {.kind = differ ? FindingKind::different_calls : FindingKind::standstill, .text = {still.front()}});
-  }
+  if (auto still = standstill(profile.last_state)) others.push_back(std::move(*still));
   out.findings = analysis::findings(profile, std::move(others));
   const RunTotals t = analysis::totals(profile);
   if (profile.job.ranks >= 2) out.headline = headline(profile, t);
@@ -518,6 +522,11 @@ Json findings_json(const Judgement& judgement) {
     Json ranks = Json::array();
     for (long r = one.rank; r < one.rank + one.ranks; ++r) ranks.push_back(r);
     const Why& w = one.why;
+    Json chain = Json::array();
+    for (const analysis::ChainStep& step : w.chain)
+      chain.push_back({{"rank", step.rank},
+                       {"call", step.at ? Json(step.at->call) : Json(nullptr)},
+                       {"place", step.at ? Json(analysis::place_of(step.at->frames)) : Json(nullptr)}});
     if (w.source == Why::Source::intervals || w.source == Why::Source::whole_run) {
       const bool whole = w.source == Why::Source::whole_run;
       std::string_view cause = whole ? analysis::kTimeColumns[w.cause].key : analysis::kCauseNames[w.cause].key;
@@ -527,9 +536,11 @@ Json findings_json(const Judgement& judgement) {
              {"reference", w.reference},
              {"unit", whole ? "share of the run" : "ns per call"},
              {"share", w.share},
-             {"chain", w.chain}};
+             {"chain", chain}};
     } else if (w.source == Why::Source::earlier) {
       why = {{"cause", "earlier"}};
+    } else if (!w.chain.empty()) {
+      why = {{"cause", nullptr}, {"share", w.share}, {"chain", chain}};
     }
     if (one.gain)
       gain = {{"low", one.gain->low},
@@ -560,10 +571,9 @@ Json findings_json(const Judgement& judgement) {
   return out;
 }
 
-std::vector<std::string> standstill(const analysis::LiveState& state) {
+std::optional<Finding> standstill(const LiveState& state) {
   if (state.ranks.empty()) return {};
-  const Hang hang(state);
-  const std::vector<std::string> findings = hang.findings();
+  const auto findings = Hang(state).findings();
   if (findings.empty()) return {};
   const int all = state.ranks.front().ranks;
   std::vector<bool> seen(static_cast<std::size_t>(std::max(0, all)));
@@ -575,12 +585,11 @@ std::vector<std::string> standstill(const analysis::LiveState& state) {
   std::vector<int> unseen;
   for (std::size_t i = 0; i < seen.size(); ++i)
     if (!seen[i]) unseen.push_back(static_cast<int>(i));
+  const std::string whole = still == all ? "The job" : std::to_string(still) + " of " + std::to_string(all) + " ranks";
+  const std::string title = state.ended ? whole + " stood still when last seen" : "Ranks stand still";
   std::string out;
-  if (state.ended)
-    out = (still == all ? "The job" : std::to_string(still) + " of " + std::to_string(all) + " ranks") +
-          std::string(" stood still when last seen. ");
   constexpr std::size_t kMost = 3;  // `who` and `report --all` list the ranks
-  for (std::size_t i = 0; i < std::min(kMost, findings.size()); ++i) out += (i ? " " : "") + findings[i];
+  for (std::size_t i = 0; i < std::min(kMost, findings.size()); ++i) out += (i ? " " : "") + findings[i].sentence;
   if (findings.size() > kMost) out += " And " + std::to_string(findings.size() - kMost) + " more like these.";
   if (!unseen.empty())
     out += " Where " + ranks_named(unseen) +
@@ -588,7 +597,8 @@ std::vector<std::string> standstill(const analysis::LiveState& state) {
             : unseen.size() == 1 ? " is"
                                  : " are") +
            " is not known: that takes `latecomer relay` on every host.";
-  return {out};
+  const bool differ = std::ranges::any_of(findings, &Hang::Finding::different_calls);
+  return Finding{.kind = differ ? FindingKind::different_calls : FindingKind::standstill, .text = {title, out}};
 }
 
 }  // namespace latecomer::profiles

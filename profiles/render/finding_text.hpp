@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,9 +40,12 @@ std::vector<std::string> titles(const Judgement& judgement);
 std::vector<std::string> verdict(const Judgement& judgement);
 nlohmann::ordered_json findings_json(const Judgement& judgement);
 
-/// The paragraph of `latecomer who` about ranks that stand still, or that stood still when the job ended. Empty: no
-/// rank stands still, or the states of the ranks are not known.
-std::vector<std::string> standstill(const analysis::LiveState& state);
+/// Ranks that stand still, or that stood still when the job ended: the kind of the finding, a title without its full
+/// stop, and a paragraph. nullopt: no rank stands still, or the states of the ranks are not known.
+std::optional<analysis::Finding> standstill(const analysis::LiveState& state);
+
+/// The part of the job that the figures cover: "until 3.6 s of the run, without rank 3". "": the whole job.
+std::string partial_text(const Profile& profile);
 
 /// Where the snapshots of ranks end, in a job that runs still or was cut short: "3.600 s to 44.000 s".
 std::string reach_text(const analysis::ProfileJob& job);

@@ -43,24 +43,24 @@ Hang::Hang(LiveState state) : state_(std::move(state)) {
   for (const LiveRank& r : state_.ranks) several_hosts_ = several_hosts_ || r.host != state_.ranks.front().host;
 }
 
-std::vector<std::string> Hang::findings() const {
-  std::vector<std::string> out;
+std::vector<Hang::Finding> Hang::findings() const {
+  std::vector<Finding> out;
   // The files of a job that was killed show its last state.
   const auto gone = std::ranges::count_if(state_.ranks, [](const LiveRank& r) { return r.state == 'X'; });
   if (gone == static_cast<long>(state_.ranks.size()))
-    out.push_back("The job is over: all " + std::to_string(gone) +
-                  " visible processes have ended. Their last state follows.");
+    out.push_back({"The job is over: all " + std::to_string(gone) +
+                   " visible processes have ended. Their last state follows."});
   std::vector<int> more;
   for (const LiveRank& r : state_.ranks) {
     if (r.state != 'X' || gone == static_cast<long>(state_.ranks.size())) continue;
     if (out.size() == kNamed) more.push_back(r.rank);
     else
-      out.push_back("Rank " + std::to_string(r.rank) + " is gone: process " + std::to_string(r.pid) +
-                    (several_hosts_ ? " on " + r.host : "") + " has ended. It was " + where(r) + ".");
+      out.push_back({"Rank " + std::to_string(r.rank) + " is gone: process " + std::to_string(r.pid) +
+                     (several_hosts_ ? " on " + r.host : "") + " has ended. It was " + where(r) + "."});
   }
   if (!more.empty()) {
     const bool one = more.size() == 1;
-    out.push_back((one ? "Rank " : "Ranks ") + numbers_text(more) + (one ? " is" : " are") + " gone, too.");
+    out.push_back({(one ? "Rank " : "Ranks ") + numbers_text(more) + (one ? " is" : " are") + " gone, too."});
   }
   // Calls of one communicator with equal numbers must be alike.
   // Communicators without an identity yet are told apart by their size and the place of the call.
@@ -87,13 +87,19 @@ std::vector<std::string> Hang::findings() const {
         details += (details.empty() ? ": rank " : "; rank ") + std::to_string(r.rank) + " " + message(r);
     }
   if (!stuck.empty())
-    out.push_back((stuck.size() == 1 ? "Rank " : "Ranks ") + numbers_text(stuck) +
-                  (stuck.size() == 1 ? " waits" : " wait") + " inside an MPI call that is no collective" +
-                  lasting(longest) + details + ".");
+    out.push_back({(stuck.size() == 1 ? "Rank " : "Ranks ") + numbers_text(stuck) +
+                   (stuck.size() == 1 ? " waits" : " wait") + " inside an MPI call that is no collective" +
+                   lasting(longest) + details + "."});
   return out;
 }
 
-void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<std::string>& out) const {
+std::vector<std::string> Hang::sentences() const {
+  std::vector<std::string> out;
+  for (Finding& one : findings()) out.push_back(std::move(one.sentence));
+  return out;
+}
+
+void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<Finding>& out) const {
   const LiveRank& any = *members.front();
   std::map<std::string, std::vector<int>> kinds;
   Age longest;
@@ -135,12 +141,12 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
       text += (first ? "" : ", ") + ranks_named(of) + " " + kind;
       first = false;
     }
-    out.push_back(text + ".");
+    out.push_back({text + ".", true});
     if (static_cast<int>(made) >= any.comm_size) return;
   }
   if (static_cast<int>(members.size()) >= any.comm_size) {
-    out.push_back("All " + std::to_string(members.size()) + " ranks of " + communicator(any) + " are in " +
-                  kinds.begin()->first + " (" + number + ")" + lasting(longest) + ", so no rank is missing there.");
+    out.push_back({"All " + std::to_string(members.size()) + " ranks of " + communicator(any) + " are in " +
+                   kinds.begin()->first + " (" + number + ")" + lasting(longest) + ", so no rank is missing there."});
     return;
   }
   std::string text = waiting + " (" + number + ")" + lasting(longest);
@@ -156,7 +162,7 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   else if (unseen > 0 && any.communicator == kWorldIdentity)
     details.push_back(std::to_string(unseen) + " ranks that are not visible here");
   for (std::size_t i = 0; i < details.size(); ++i) text += (i == 0 ? ", for " : "; and for ") + details[i];
-  out.push_back(text + ".");
+  out.push_back({text + "."});
 }
 
 /// Whether the rank stands still. Of a job that has ended, there may be one look only. Its ranks were killed one after

@@ -20,9 +20,13 @@ class Hang {
   /// `state`: of one job, not empty.
   explicit Hang(LiveState state);
 
-  /// The findings, one sentence each; empty: every rank moves, or no rank waits. Ranks whose state is stale are not
-  /// judged.
-  std::vector<std::string> findings() const;
+  struct Finding {
+    std::string sentence;
+    bool different_calls = false;  ///< the ranks made different calls as the same one of a communicator
+  };
+  /// Empty: every rank moves, or no rank waits. Ranks whose state is stale are not judged.
+  std::vector<Finding> findings() const;
+  std::vector<std::string> sentences() const;  ///< of the findings
 
   const std::vector<LiveRank>& ranks() const { return state_.ranks; }
   /// The time of a process at its present place.
@@ -52,7 +56,7 @@ class Hang {
   std::string table_of_groups() const;
   std::string doing(const LiveRank& r) const;
   std::vector<const LiveRank*> absent(const LiveRank& call, const std::vector<const LiveRank*>& members) const;
-  void judge_call(const std::vector<const LiveRank*>& members, std::vector<std::string>& out) const;
+  void judge_call(const std::vector<const LiveRank*>& members, std::vector<Finding>& out) const;
 
   LiveState state_;
   bool several_hosts_ = false;

@@ -89,6 +89,12 @@ std::string warnings_html(const std::vector<std::string>& warnings) {
   return out.empty() ? "" : "<h3>Warnings of the profile</h3>\n<ul>\n" + out + "</ul>\n";
 }
 
+/// A mark for the title of each figure, if the figures do not cover the whole job.
+std::string partial_html(const Profile& profile) {
+  const std::string text = partial_text(profile);
+  return text.empty() ? "" : " <span class=\"partial\">" + escaped(text) + "</span>";
+}
+
 std::string last_state_html(const analysis::LiveState& state) {
   if (state.ranks.empty()) return "";
   return "<details open class=\"part\" id=\"last\"><summary><h2>Last state of the ranks</h2></summary>"
@@ -103,6 +109,7 @@ std::string html_report(const Profile& profile) {
       {"program", escaped(core::base_name(profile.job.program))},
       {"verdict", verdict_html(profile)},
       {"job", job_html(profile.job)},
+      {"partial", partial_html(profile)},
       {"last_state", last_state_html(profile.last_state)},
       {"warnings", warnings_html(profile.warnings)},
       {"style", kPageStyle},

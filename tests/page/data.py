@@ -130,6 +130,11 @@ with tempfile.TemporaryDirectory() as name:
         if ranks == 4:
             piped = run("--html", "-", path)
             check(piped.startswith("<!DOCTYPE html>") and piped.endswith("</html>\n"), "a page on stdout is alone there")
+            profile["processes"].pop()
+            part = folder / "part.json"
+            part.write_text(json.dumps(profile))
+            marks = [re.findall('<span class="partial">(.*?)</span>', text) for text in (page, run("--html", "-", part))]
+            check(marks == [[], ["without rank 3"] * 11], f"each figure of a profile that lacks a rank says so: {marks}")
 
     # Several communicators, non-blocking calls, and rooted ones.
     path = folder / "recorded.json"
