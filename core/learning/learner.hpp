@@ -43,10 +43,10 @@ class Learner {
   void put_in_force(std::uint64_t n);
   /// Registers how long ranks have waited for the leader at a boundary, in the mean over all ranks.
   void add_wait(Nanoseconds mean) { epochs_.add_wait(mean); }
-  /// Registers the results of an earlier run: forecasts and winners of its call sites, and the plan of the winners,
-  /// which is in force from the first call on.
-  void remember_run(SlotTable::SiteHistory history, SlotTable::SiteWinner winner, const Plan& plan) {
-    table_.remember_run(std::move(history), std::move(winner));
+  /// Registers the results of an earlier run: the winners of its call sites, and their plan, which is in force from the
+  /// first call on.
+  void remember_run(SlotTable::SiteWinner winner, const Plan& plan) {
+    table_.remember_run(std::move(winner));
     announced_ = before_ = plan;
   }
 

@@ -50,8 +50,6 @@ Slot* SlotTable::find_slot_of_site(const CallSeen& call, std::uint64_t hash, std
   slot->signature = call.signature;
   slot->hash = hash;
   slot->site = call.site;
-  if (const auto* before = history_of_ ? history_of_(call.site, call.signature.op) : nullptr)
-    slot->arrivals.predictor.fill_window(*before);
   if (const Learned* won = winner_of_ ? winner_of_(call.site, call.signature) : nullptr) {
     slot->expected.sizes = won->sizes;
     if (is_allowed(terms_, *slot, won->algorithm, won->segments)) start_with_winner(*slot, *won);

@@ -14,8 +14,6 @@ namespace latecomer::core {
 
 class SlotTable {
  public:
-  /// Mean offsets [ranks] of an earlier run, or nullptr.
-  using SiteHistory = std::function<const std::vector<Nanoseconds>*(std::uint64_t site, Collective op)>;
   /// The winner of an earlier run at this site, or nullptr.
   using SiteWinner = std::function<const Learned*(std::uint64_t site, const Signature& signature)>;
   /// Number of recent calls in which the leader looks for a period. The period has at most half as many calls. Derived
@@ -24,10 +22,7 @@ class SlotTable {
 
   /// `terms` must outlive the table. `memory`: bytes that slots may take.
   SlotTable(const LearningTerms& terms, std::size_t memory);
-  void remember_run(SiteHistory history, SiteWinner winner) {
-    history_of_ = std::move(history);
-    winner_of_ = std::move(winner);
-  }
+  void remember_run(SiteWinner winner) { winner_of_ = std::move(winner); }
   void record_call(const CallSeen& call);
   /// Finds the longest stretch of latest calls that contains a period twice, unless a period is known.
   void find_period();
@@ -49,7 +44,6 @@ class SlotTable {
   void end_period();
 
   const LearningTerms& terms_;
-  SiteHistory history_of_;
   SiteWinner winner_of_;
   std::size_t most_slots_;
   std::map<std::uint64_t, std::unique_ptr<Slot>> by_key_;  ///< by signature and site, while no period is known

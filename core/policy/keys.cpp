@@ -49,6 +49,11 @@ void set_record(Policy& policy, const KeyRow&, const JsonValue& value) {
   policy.record_sample = value.text == "sample";
 }
 
+/// The older name of `learn`, which counts if both are given.
+void set_history(Policy& policy, const KeyRow&, const JsonValue& value) {
+  if (policy.learn.empty()) policy.learn = value.text;
+}
+
 void set_budget(Policy& policy, const KeyRow&, const JsonValue& value) {
   policy.budget = value.type == JsonValue::Type::null ? std::nullopt : std::optional(value.number);
 }
@@ -159,13 +164,12 @@ constexpr KeyRow kPolicyKeys[] = {
      "Whether ranks may wait for a plan, at rare boundaries, on communicators that have only rooted collectives. They "
      "wait for less than 1% of the time. Without this key they wait where a rule names an algorithm that needs a "
      "plan. A program that relies on a gather not to synchronise, which MPI forbids, needs `false`."},
-    {"history", KeyType::text, "", 0, 0, "", store_value<&Policy::history>,
-     "Path of a profile of an earlier run, or of a file of `learn`. The algorithms that won on `MPI_COMM_WORLD` serve "
-     "it from the first call on, if ranks, placement, MPI library and version of latecomer are the same."},
     {"learn", KeyType::text, "", 0, 0, "", store_value<&Policy::learn>,
-     "Path of a file that passes what `auto` learns from run to run. Like `history`, if the file exists; and at the "
+     "Path of a file that passes what `auto` learns from run to run. If ranks, placement, MPI library and version of "
+     "latecomer are those of an earlier run, its winners on `MPI_COMM_WORLD` serve it from the first call on. At the "
      "end the job writes its own winners there. The file keeps the latest 16 combinations of program, ranks and "
-     "placement. Several jobs may use it at once."},
+     "placement. Several jobs may use it at once. A profile serves as well, and is not written."},
+    {"history", KeyType::text, "", 0, 0, "", set_history, "Older name of `learn`, which counts if both are given."},
     {"output", KeyType::file_name, "", 0, 0, "", store_value<&Policy::output>,
      "Profile file, where neither `--output` nor `LATECOMER_OUTPUT` names one. `%j` stands for the job id, `%u` for "
      "the user, `%h` for the host of rank 0, `%p` for its process id, `%%` for a percent sign. Folders whose names "

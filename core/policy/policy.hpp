@@ -99,7 +99,6 @@ struct Policy {
   std::optional<bool> rooted_waits;     ///< empty: ranks wait where a rule names an algorithm that needs a plan
   std::optional<double> budget = 0.01;  ///< share of the run that latecomer may take; empty: all calls are logged
   double roll_call_timeout_s = 5;
-  std::string history;
   std::string learn;   ///< file from which winners are read, and to which they are written; empty: none
   std::string output;  ///< name of the profile, with %j, %u, %h, %p and %%; empty: none
   Promised promised;

@@ -2,6 +2,7 @@
 // `latecomer check`: reports the mistakes of a policy, the rules without effect, a history that cannot be read, and the
 // rules that serve only a part of their calls.
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,9 +23,8 @@ namespace {
 /// Whether a note is about a rule that no call of any job can follow.
 bool is_without_effect(const core::PolicyProblem& note) { return note.message.starts_with("can never "); }
 
-/// Why the profile of the key `history` cannot be used, or "".
+/// Why a file of what an earlier run learned cannot be used, or "".
 std::string history_problem(const std::string& path) {
-  // A file of the key `learn` is a history, too.
   constexpr std::size_t kHead = 64;
   const auto text = core::read_file(path);
   if (text && std::string_view(*text).substr(0, kHead).find("\"latecomer-learned\"") != std::string_view::npos)
@@ -46,9 +46,14 @@ int check_file(const std::string& named, bool json) {
   const core::PolicyReport report = core::parse_policy(text.text);
   std::vector<core::PolicyProblem> findings = report.problems, notes;
   for (const auto& n : report.notes) (is_without_effect(n) ? findings : notes).push_back(n);
-  if (report.ok() && !report.policy.history.empty())
-    if (const std::string why = history_problem(report.policy.history); !why.empty())
-      findings.push_back({core::parse_json(text.text)->find("history")->line, "history", why});
+  if (const std::string& learned = report.policy.learn; report.ok() && !learned.empty()) {
+    const auto keys = core::parse_json(text.text);
+    const bool older = !keys->find("learn");  // a file of the older name existed before the job
+    const char* const key = older ? "history" : "learn";
+    if (older || std::filesystem::exists(learned))
+      if (const std::string why = history_problem(learned); !why.empty())
+        findings.push_back({keys->find(key)->line, key, why});
+  }
   if (json) {
     const auto list = [](const std::vector<core::PolicyProblem>& from) {
       Json out = Json::array();
@@ -90,7 +95,7 @@ void add_check(CLI::App& app, Action& action) {
   command->add_flag("--schema", o->schema, "Print the JSON Schema of policy files.");
   command->footer(
       R"(The answer has one line per mistake: file, line, key, the mistake, and the nearest valid choice. Of a text that is not
-JSON, it names the first mistake. A finding is also a rule that no call can follow, and a `history` that cannot be read.
+JSON, it names the first mistake. A finding is also a rule that no call can follow, and a file of `learn` that cannot be read.
 Warnings name rules that come into force late or serve only a part of their calls; the exit status is then 0.
 
 Examples:

@@ -29,7 +29,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFormat = "latecomer-learned";
+constexpr const char *kFormat = "latecomer-learned", *kProfile = "latecomer-profile";
 // Derived from memory: at 128 ranks a site takes 2 KiB, so a run of 64 sites takes 128 KiB.
 constexpr std::size_t kMostRuns = 16, kMostWinners = 64, kMostBytes = 16 << 20;
 
@@ -162,15 +162,6 @@ History read_profile(const Value& profile, const Setup& now) {
   if (const int before = profile.at("job").at("ranks").whole<int>(1, INT32_MAX); before != ranks)
     throw std::runtime_error("holds a job of " + std::to_string(before) + " ranks, but this job has " +
                              std::to_string(ranks) + " ranks");
-  const Value sites = profile.at("sites");
-  for (std::size_t i = 0; i < sites.size(); ++i) {
-    const Value site = sites[i], rows = site.at("ranks");
-    if (site.at("comm_size").whole<int>(0, INT32_MAX) != ranks || rows.size() != static_cast<std::size_t>(ranks))
-      continue;
-    std::vector<Nanoseconds> offsets;
-    for (std::size_t r = 0; r < rows.size(); ++r) offsets.push_back(rows[r].at("mean_offset_ns").offset());
-    out.offsets[site.at("id").text()] = std::move(offsets);
-  }
   out.why_not = "no algorithm has won in it";
   if (!profile.has("learned") || profile.at("learned").null()) return out;
   const Value run = profile.at("learned");
@@ -263,8 +254,7 @@ core::Result<History> read_history(const std::string& path, const Setup& now) {
   const auto file = parse_json(*text);
   if (!file) return core::Error{"history: '" + path + "', " + file.error()};
   const Json format = file->is_object() ? file->value("format", Json()) : Json();
-  if (format != "latecomer-profile" && format != kFormat)
-    return core::Error{"history: '" + path + "' is not a latecomer profile"};
+  if (format != kProfile && format != kFormat) return core::Error{"history: '" + path + "' is not a latecomer profile"};
   try {
     return format == kFormat ? read_learned(Value(*file), now) : read_profile(Value(*file), now);
   } catch (const std::exception& e) {
@@ -324,6 +314,7 @@ core::Result<bool> keep_learned(const std::string& path, const std::string& lear
   Json file = {{"format", kFormat}, {"version", 1}, {"runs", Json::array()}};
   if (!text->empty()) {
     const auto before = parse_json(*text);
+    if (before && before->is_object() && before->value("format", Json()) == kProfile) return true;
     if (!before || !before->is_object() || before->value("format", Json()) != kFormat || !before->contains("runs"))
       return core::Error{"'" + path + "' is another file, which stays"};
     file["runs"] = before->at("runs");

@@ -30,14 +30,12 @@ std::string difference(const Setup& learned, const Setup& now, bool other_progra
 /// The results of an earlier run for the communicator of all ranks.
 struct History {
   core::Plan plan;                                            ///< of the winners
-  std::map<std::string, std::vector<Nanoseconds>> offsets;    ///< [site id][ranks], after the first arrival
   std::map<std::string, std::vector<core::Learned>> winners;  ///< by site id; Learned::site is not set
   std::string why_not;                                        ///< why no plan is used; "": one is
   const core::Learned* winner_of(const std::string& id, const core::Signature& signature) const;
 };
 
-/// Reads a profile or a file of `learn`. Omits sites of other communicators and rows that group several ranks. A run
-/// with another setup has no plan (`why_not`).
+/// Reads a profile or a file of `learn`. A run with another setup has no plan (`why_not`).
 core::Result<History> read_history(const std::string& path, const Setup& now);
 
 /// The winners of a run as JSON. `earlier`: those of sites that this run has not reached stay.
@@ -46,7 +44,7 @@ std::string learned_json(const Setup& setup, const std::vector<core::Learned>& l
 
 /// Puts the winners of a run into the file of `learn`, in place of those of an earlier run with the same setup. The
 /// file keeps the latest 16 runs, in at most 16 MiB. It is locked meanwhile, and whole at any time. Waits 5 s at most
-/// for other jobs. An error leaves the file as it was.
+/// for other jobs. An error leaves the file as it was, and a profile stays as it is.
 core::Result<bool> keep_learned(const std::string& path, const std::string& learned);
 
 }  // namespace latecomer::profiles

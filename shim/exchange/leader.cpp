@@ -80,10 +80,6 @@ void become_leader(CommState& state) {
   if (leadership->learner && engine_runs()) leadership->learner->allow_edges();
   if (leadership->learner && state.context == kWorldContext)
     leadership->learner->remember_run(
-        [size](std::uint64_t site, core::Collective op) -> const std::vector<Nanoseconds>* {
-          const auto found = earlier_run().history.offsets.find(profiles::SiteKey{site, op, size}.id());
-          return found == earlier_run().history.offsets.end() ? nullptr : &found->second;
-        },
         [size](std::uint64_t site, const core::Signature& signature) {
           return earlier_run().history.winner_of(profiles::SiteKey{site, signature.op, size}.id(), signature);
         },

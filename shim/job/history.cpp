@@ -14,28 +14,20 @@
 #include "shim/state/world.hpp"
 
 namespace latecomer::shim {
-namespace {
-
-/// The file of the key `learn` if it is not empty, else the file of the key `history`.
-std::string file_to_read(const core::Policy& policy) {
-  struct stat there {};
-  const bool learned = !policy.learn.empty() && stat(policy.learn.c_str(), &there) == 0 && there.st_size > 0;
-  return learned ? policy.learn : policy.history;
-}
-
-}  // namespace
 
 void share_history() {
   std::vector<char> bytes;
   if (job_world().rank == 0) {
     profiles::HistoryUse use;
-    job_rules().policy.learn = absolute_path(job_rules().policy.learn);
-    const std::string file = file_to_read(job_rules().policy);
+    std::string& file = job_rules().policy.learn;
+    file = absolute_path(file);
     // The other ranks wait for the bytes, whatever the file does to this rank.
     const Outcome done = attempt([&] {
-      use.file = file.empty() ? job_rules().policy.learn : file;
-      use.why_not = file.empty() ? "it does not exist yet" : "it cannot be read";
-      if (file.empty()) return;
+      struct stat there {};
+      const bool exists = stat(file.c_str(), &there) == 0 && there.st_size > 0;
+      use.file = file;
+      use.why_not = exists ? "it cannot be read" : "it does not exist yet";
+      if (!exists) return;
       auto read = profiles::read_history(file, profiles::setup_of(JobLock()->mine.job, job_world().hosts));
       if (read) {
         earlier_run().history = std::move(*read);

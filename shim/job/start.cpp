@@ -193,8 +193,7 @@ void start_job() noexcept try {
     if (job_rules().policy.network_measure && size > 1) measure_network();
     if (job_rules().policy.mode == core::Mode::apply && job_rules().policy.background_enabled && size > 1)
       start_engine(level == MPI_THREAD_MULTIPLE);
-    if (!(job_rules().policy.history.empty() && job_rules().policy.learn.empty()) && job_rules().announces)
-      share_history();
+    if (!job_rules().policy.learn.empty() && job_rules().announces) share_history();
     job_world().together = true;
   } else if (!job_world().sessions) {
     choose_output_alone("");

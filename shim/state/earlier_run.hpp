@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The results of an earlier run that this run uses (policy keys `history` and `learn`).
+// The results of an earlier run that this run uses (policy key `learn`).
 #pragma once
 
 #include <cstdint>

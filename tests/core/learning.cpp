@@ -481,7 +481,6 @@ void remember(Loop& loop, const std::vector<Learned>& learned) {  // `learned` o
   const Plan plan = plan_of_learned(learned);
   loop.force.install(plan);
   loop.learner.remember_run(
-      {},
       [&learned](std::uint64_t site, const Signature& signature) -> const Learned* {
         for (const Learned& one : learned)
           if (one.site == site && one.signature == signature.hash()) return &one;

@@ -177,6 +177,15 @@ TEST_CASE("policy: a key with its documented default changes nothing", "[policy]
   }
 }
 
+TEST_CASE("policy: `history` is the older name of `learn`", "[policy]") {
+  const auto learn = [](const char* keys) {
+    return parse_policy("{\"version\":1," + std::string(keys) + "}").policy.learn;
+  };
+  CHECK(learn("\"history\":\"a\"") == "a");
+  CHECK(learn("\"history\":\"a\",\"learn\":\"b\"") == "b");
+  CHECK(learn("\"learn\":\"b\",\"history\":\"a\"") == "b");
+}
+
 TEST_CASE("policy: decisions", "[policy]") {
   auto policy =
       parse_policy(
