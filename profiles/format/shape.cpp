@@ -43,8 +43,7 @@ class Shape {
     if (schema.contains("type") && !has_type(value, schema["type"])) return expected(schema["type"], value, place);
     if (schema.contains("minimum") && value < schema["minimum"])
       return expected("at least " + schema["minimum"].dump(), value, place);
-    if (value.is_number() && !is_sane(value.get<double>()))
-      return expected("a number below 2^62", value, place);
+    if (value.is_number() && !is_sane(value.get<double>())) return expected("a number below 2^62", value, place);
     if (value.is_object()) return members(schema, value, place);
     if (value.is_array()) return elements(schema, value, place);
     return "";

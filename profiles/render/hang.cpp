@@ -48,8 +48,8 @@ std::vector<Hang::Finding> Hang::findings() const {
   // The files of a job that was killed show its last state.
   const auto gone = std::ranges::count_if(state_.ranks, [](const LiveRank& r) { return r.state == 'X'; });
   if (gone == static_cast<long>(state_.ranks.size()))
-    out.push_back({"The job is over: all " + std::to_string(gone) +
-                   " visible processes have ended. Their last state follows."});
+    out.push_back(
+        {"The job is over: all " + std::to_string(gone) + " visible processes have ended. Their last state follows."});
   std::vector<int> more;
   for (const LiveRank& r : state_.ranks) {
     if (r.state != 'X' || gone == static_cast<long>(state_.ranks.size())) continue;
