@@ -485,6 +485,12 @@ std::vector<Finding> findings(const Profile& profile, std::vector<Finding> other
     load->basis = "no_delay";
     delays = load->gain->high >= kNoticed;
   }
+  for (Finding& one : out)
+    if (one.kind == FindingKind::slow_core) {
+      one.basis = "as_others";
+      one.gain = gains.as_others(one.hosts.front());
+      one.no_gain = gains.why_not();
+    }
   find_missing(profile, t, out);
   if (!t.bound_says_nothing() || !t.lacks_logs()) find_waits(profile, gains, t, delays, out);
   find_ends(profile, t, out);

@@ -42,7 +42,9 @@ inline constexpr KindText kFindingKinds[] = {
      "Other processes, a quota of the job's control group, or a hypervisor took the cores of a host. From 10% on, the "
      "other findings describe that load."},
     {"binding", "Ranks share cores, because a host has fewer cores than ranks, or because their masks overlap."},
-    {"slow_core", "All ranks of a host compute longer before the same calls than the ranks of the other hosts."},
+    {"slow_core",
+     "All ranks of a host compute longer before the same calls than the ranks of the other hosts. The gain is a replay "
+     "in which their mean times are those of the other hosts' ranks."},
     {"imbalance",
      "Ranks wait in a collective for a late rank. The gain is a replay of the recorded arrivals: of the rank on time "
      "where the cause can go away (sleep, no core), else of equal work. Equal work gives all ranks the same mean time "
@@ -115,10 +117,10 @@ struct Finding {
   /// What the kind is about. Missing are "ranks", "logs" or "arrivals". Cores are taken by "others" or a "quota"; or
   /// ranks have "no_core", or are "unbound". Ranks wait at the "first_call", in "init", or at the "end".
   std::string_view variant{};
-  std::string_view basis{};         ///< "equal_work", "equal_computing", "on_time", "no_delay" or "after_last"
-  std::string no_gain{};            ///< why there is no gain, if there could be one
-  Share time{};                     ///< the share of the ranks' time that it is about
-  bool at_least = false;            ///< that share is a lower bound
+  std::string_view basis{};  ///< "equal_work", "equal_computing", "on_time", "as_others", "no_delay" or "after_last"
+  std::string no_gain{};     ///< why there is no gain, if there could be one
+  Share time{};              ///< the share of the ranks' time that it is about
+  bool at_least = false;     ///< that share is a lower bound
   std::vector<std::string> text{};  ///< sentences of the set-up and of ranks that stand still
 
   std::string_view id() const { return kFindingKinds[static_cast<std::size_t>(kind)].id; }

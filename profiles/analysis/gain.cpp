@@ -221,4 +221,27 @@ std::optional<GainRange> Gains::equal_computing(std::int32_t site) const {
   return of(change);
 }
 
+std::optional<GainRange> Gains::as_others(std::string_view host) const {
+  if (!why_not_.empty()) return {};
+  const auto is_mine = [&](core::Rank rank) { return profile_.hosts[static_cast<std::size_t>(rank)] == host; };
+  struct Mean {
+    double sum = 0, ranks = 0;
+  };
+  std::map<std::int32_t, std::pair<Mean, Mean>> sites;  // of the host's ranks, and of the others
+  const std::map<SiteRank, double> means = replay_->own_means();
+  for (const auto& [key, mean] : means) {
+    auto& [mine, others] = sites[key.first];
+    Mean& to = is_mine(key.second) ? mine : others;
+    to.sum += mean;
+    ++to.ranks;
+  }
+  Change change{.kind = Change::Kind::scaled};
+  for (const auto& [key, mean] : means) {
+    const auto& [mine, others] = sites.at(key.first);
+    if (is_mine(key.second) && others.ranks > 0 && mine.sum > 0)
+      change.factors[key] = others.sum / others.ranks / (mine.sum / mine.ranks);
+  }
+  return of(change);
+}
+
 }  // namespace latecomer::profiles::analysis

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,8 @@ class Gains {
   std::optional<GainRange> no_delay() const;
   /// All ranks compute equally long before the calls of a site, and each keeps its own rate of delay.
   std::optional<GainRange> equal_computing(std::int32_t site = -1) const;
+  /// The mean own time of that host's ranks is that of the other ranks, before the calls of each site.
+  std::optional<GainRange> as_others(std::string_view host) const;
 
   /// nullopt: the record has no interval before the calls of the site.
   std::optional<Extremes> extremes(std::int32_t site) const;

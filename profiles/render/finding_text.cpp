@@ -75,6 +75,7 @@ std::string time_text(double ns) {
 /// What has to change for the gain.
 std::string gain_if(const Finding& one) {
   if (one.basis == "on_time") return " if that rank were on time";
+  if (one.basis == "as_others") return " if its ranks took as long as the others";
   if (one.basis == "no_delay") return " if every rank always had a core";
   return one.basis == "after_last" ? "" : " with equal work on all ranks";
 }

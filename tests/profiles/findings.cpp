@@ -103,6 +103,20 @@ TEST_CASE("findings: a late rank is named, and its gain is what moving its work 
   CHECK(Gains(profile).on_time(1)->high == Approx(0.23).margin(0.01));  // no more than ranks wait
 }
 
+TEST_CASE("findings: a slow host saves what its ranks take longer, until others are the last", "[findings]") {
+  Profile profile = job_of(8, 400, [](int, int r) { return r >= 6 ? 1.5e6 : r == 0 ? 1.2e6 : 1e6; });
+  profile.hosts[6] = profile.hosts[7] = "slow";
+  const Gains gains(profile);
+  CHECK(middle(gains.as_others("slow")) == Approx(0.3 / 1.505).margin(0.02));  // rank 0 is the last then
+  CHECK(gains.as_others("h")->high < 0.02);
+  const auto all = findings(profile, {{.kind = FindingKind::slow_core, .hosts = {"slow"}}});
+  const auto found = std::ranges::find(all, FindingKind::slow_core, &Finding::kind);
+  REQUIRE(found != all.end());
+  REQUIRE(found->gain);
+  CHECK(found->basis == "as_others");
+  CHECK((found->gain->low < 0.3 / 1.505 && found->gain->high > 0.3 / 1.505));
+}
+
 TEST_CASE("findings: what varies from call to call accuses nobody, and saves nothing", "[findings]") {
   core::SplitMix64 random(7);
   const Profile noisy = job_of(8, 400, [&](int, int) { return 1e6 * (0.8 + 0.4 * random.uniform()); });
