@@ -14,6 +14,7 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/launch.hpp"
+#include "profiles/cli/version.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {
@@ -62,7 +63,7 @@ std::string first_line(std::string text) {
 }
 
 int say_installation() {
-  line("latecomer", LATECOMER_VERSION);
+  line("latecomer", kVersionText);
   const std::string front = find_beside(
       {"../lib/liblatecomer.so", "../lib64/liblatecomer.so", LATECOMER_LIBRARY_FROM_BIN "/liblatecomer.so"});
   line("preload", front.empty() ? "liblatecomer.so is not beside this command" : front);

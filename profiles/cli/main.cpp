@@ -9,6 +9,7 @@
 #include "profiles/base/text.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/live_ranks.hpp"
+#include "profiles/cli/version.hpp"
 
 namespace {
 
@@ -57,7 +58,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): without
   CLI::App app{"latecomer: show which ranks the collectives of an MPI program wait for, and shorten the wait",
                "latecomer"};
   app.require_subcommand(1);
-  app.set_version_flag("--version", LATECOMER_VERSION);
+  app.set_version_flag("--version", "latecomer " + std::string(cli::kVersionText));
   cli::Action action;
 #define ROW(name) cli::add_##name(app, action);
   LATECOMER_COMMANDS(ROW)
