@@ -11,7 +11,7 @@ endif()
 install(TARGETS latecomer_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(LATECOMER_BUILD_SHIM)
   list(TRANSFORM LATECOMER_FAMILIES PREPEND latecomer_ OUTPUT_VARIABLE _families)
-  install(TARGETS latecomer_shim ${_families} latecomer_symbols latecomer_client ${LATECOMER_RANGES} latecomer_core LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS latecomer_shim ${_families} latecomer_symbols latecomer_client ${LATECOMER_RANGES} latecomer_core LIBRARY DESTINATION ${LATECOMER_INSTALL_PRELOADDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   if(LATECOMER_STRIP)  # CMake leaves archives as they are
     set(_archives)
     foreach(_archive latecomer_client ${LATECOMER_RANGES} latecomer_core)
@@ -25,7 +25,7 @@ if(LATECOMER_BUILD_SHIM)
 
   set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/latecomer)
   configure_package_config_file(cmake/latecomer-config.cmake.in ${CMAKE_BINARY_DIR}/generated/latecomer-config.cmake
-    INSTALL_DESTINATION ${_package} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_BINDIR)
+    INSTALL_DESTINATION ${_package} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_BINDIR LATECOMER_INSTALL_PRELOADDIR)
   write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/latecomer-config-version.cmake COMPATIBILITY SameMinorVersion)
   install(FILES ${CMAKE_BINARY_DIR}/generated/latecomer-config.cmake ${CMAKE_BINARY_DIR}/generated/latecomer-config-version.cmake DESTINATION ${_package})
 
@@ -40,9 +40,20 @@ if(LATECOMER_BUILD_SHIM)
   endforeach()
 endif()
 install(FILES docs/schema/policy.schema.json docs/schema/profile.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/latecomer)
+# A module, which finds the prefix from its own place.
+set(_modules ${CMAKE_INSTALL_DATADIR}/modulefiles/latecomer)
+file(RELATIVE_PATH _up /${_modules} /)
+configure_file(cmake/modulefile.in ${CMAKE_BINARY_DIR}/generated/modulefile @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/generated/modulefile DESTINATION ${_modules} RENAME ${PROJECT_VERSION})
+# Launchers that observe, for the PATH of all users (docs/guide/site.md).
+set(_launchers ${CMAKE_INSTALL_DATADIR}/latecomer/launchers)
+file(RELATIVE_PATH _up /${_launchers} /)
+configure_file(cmake/launcher.in ${CMAKE_BINARY_DIR}/generated/launcher @ONLY)
+install(PROGRAMS ${CMAKE_BINARY_DIR}/generated/launcher DESTINATION ${_launchers} RENAME mpiexec)
+install(PROGRAMS ${CMAKE_BINARY_DIR}/generated/launcher DESTINATION ${_launchers} RENAME mpirun)
 # As in the repository, so that links between the documents hold.
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md PATTERN *.png PATTERN *.json PATTERN man EXCLUDE)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md PATTERN *.png PATTERN *.svg PATTERN *.json PATTERN man EXCLUDE)
 
 # Completion for bash and zsh, where their packages look for it.
 if(NOT LATECOMER_SANITIZE)

@@ -15,7 +15,7 @@ first, prefix = folder / "first", folder / "elsewhere"
 done = run("cmake", "--install", a.build, "--prefix", first)
 check(done.returncode == 0, f"cmake --install: {done.stderr[-300:]}")
 first.rename(prefix)
-built = [p for p in prefix.rglob("*") if p.is_file() and not p.is_symlink() and (p.suffix in (".so", ".a") or p.stat().st_mode & 0o111)]
+built = [p for p in prefix.rglob("*") if p.is_file() and not p.is_symlink() and (p.suffix in (".so", ".a") or p.stat().st_mode & 0o111) and p.read_bytes()[:2] != b"#!"]
 wanted = {"latecomer", "latecomer-calibrate", "liblatecomer.so", "liblatecomer-mpich.so", "liblatecomer_symbols.so", "liblatecomer_client.a", "liblatecomer_core.a", "liblatecomer_range.a"}
 with_openmpi = (pathlib.Path(a.build) / "lib/liblatecomer-openmpi.so").exists()
 if with_openmpi:
@@ -34,6 +34,31 @@ check(done.returncode == 0 and (folder / "out.json").exists(), f"run finds the l
 check(run(command, "report", folder / "out.json").returncode == 0, "report")
 done = run(command, "calibrate", "-n", 2)
 check(done.returncode == 0 and "alpha_us" in done.stdout, f"calibrate finds its helper: {done.stderr}")
+
+check(re.fullmatch(r"latecomer \d+\.\d+\.\d+( \([\w.-]+\))?\n", run(command, "--version").stdout), f"the version: {run(command, '--version').stdout}")
+
+# The launchers for all users observe, start the one behind them, and leave containers and other words alone.
+launchers, real = prefix / "share/latecomer/launchers", folder / "real"
+real.mkdir()
+for name, text in (("mpiexec", f'exec {shutil.which(a.mpiexec)} "$@"'), ("apptainer", 'echo "[$LD_PRELOAD]"')):
+    (real / name).write_text(f"#!/bin/sh\n{text}\n")
+    (real / name).chmod(0o755)
+paths = f"{launchers}:{real}:/usr/bin:/bin"
+done = run("mpiexec", "-n", 2, a.bin + "/patterns", 60, 10, PATH=paths, LD_PRELOAD=a.support, LATECOMER_OUTPUT=folder / "by_launcher.json")
+check(done.returncode == 0 and (folder / "by_launcher.json").exists(), f"mpiexec of all users observes: {done.stderr}")
+done = run("mpiexec", "-n", 2, a.bin + "/patterns", 60, 10, PATH=paths, LD_PRELOAD=a.support, LATECOMER_OUTPUT=folder / "off.json", LATECOMER_DISABLE="1")
+check(done.returncode == 0 and not (folder / "off.json").exists(), f"and does not if a user says so: {done.stderr}")
+done = run("mpiexec", "-n", 1, "apptainer", "exec", "image.sif", "program", PATH=paths, LATECOMER_OUTPUT=folder / "off.json")
+check(done.returncode == 0 and done.stdout == "[]\n", f"it preloads nothing onto a container tool: {done.stdout} {done.stderr}")
+check(run("mpiexec", "-version", PATH=paths).stdout == run(a.mpiexec, "-version").stdout, "and starts the launcher alone without a program")
+
+# The module finds the prefix from its own place, and sets no preload.
+module = next((prefix / "share/modulefiles/latecomer").iterdir())
+text = module.read_text()
+up = re.search(r"\$ModulesCurrentModulefile\]\] (\S+)\]\]", text)[1]
+check((module.parent / up).resolve() == prefix.resolve() and "prepend-path LD_PRELOAD" not in text, f"the prefix of the module: {up}")
+for name in re.findall(r"^prepend-path \w+ \$prefix(\S*)", text, re.M):
+    check((prefix / name.lstrip("/")).is_dir(), f"the module names a folder that exists: {name}")
 
 shutil.copytree(prefix, folder / "a b", symlinks=True)
 done = run(folder / "a b/bin/latecomer", "run", "--", "-n", 1, "true")
