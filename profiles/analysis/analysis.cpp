@@ -3,9 +3,10 @@
 #include "profiles/analysis/analysis.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <numeric>
+
+#include "profiles/analysis/error_of_sum.hpp"
 
 namespace latecomer::profiles::analysis {
 
@@ -138,7 +139,7 @@ void Analysis::finish(const std::vector<ProcessFigures>& all, long ranks, const 
     row.wall += p.wall;
     row.covered += p.known();
     row.times.add(p.times);
-    row.messages_error = std::hypot(row.messages_error, p.messages_error);
+    row.messages_error = error_of_sum(row.messages_error, p.messages_error);
     if (per_sum_ == 1) row.peers = p.peers;
     if (p.host.empty()) continue;
     HostFigures& host = hosts[p.host];

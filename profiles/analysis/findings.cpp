@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/algorithms/algorithm.hpp"
+#include "profiles/analysis/error_of_sum.hpp"
 #include "profiles/record/waiting.hpp"
 
 namespace latecomer::profiles::analysis {
@@ -432,14 +433,14 @@ RunTotals totals(const Profile& profile) {
     t.other_mpi += rank.times.other_mpi;
     t.init += rank.times.init;
     t.end += rank.times.end;
-    t.messages_error = std::hypot(t.messages_error, rank.messages_error);
+    t.messages_error = error_of_sum(t.messages_error, rank.messages_error);
     t.own_time += rank.wall;
   }
   if (profile.job.covered <= 0) t.own_time = t.time;
   for (const Site& s : profile.sites) {
     if (s.comm_size < 2) continue;
     t.waited += s.waited;
-    t.waited_error = std::hypot(t.waited_error, s.waited_error);
+    t.waited_error = error_of_sum(t.waited_error, s.waited_error);
     t.seen += s.patterns;
     t.calls += s.unrested();
     const double after = s.after_last_sum * s.comm_size;

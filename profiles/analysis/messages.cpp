@@ -3,7 +3,8 @@
 #include "profiles/analysis/messages.hpp"
 
 #include <algorithm>
-#include <cmath>
+
+#include "profiles/analysis/error_of_sum.hpp"
 
 namespace latecomer::profiles::analysis {
 namespace {
@@ -55,7 +56,7 @@ bool longer_for(const RankFigures& rank, const RankFigures& other) {
     return peer == who.peers.end() ? 0 : peer->waited;
   };
   return waited(rank, other.first) >
-         waited(other, rank.first) + 2 * std::hypot(rank.messages_error, other.messages_error);
+         waited(other, rank.first) + 2 * error_of_sum(rank.messages_error, other.messages_error);
 }
 
 /// The rank that `rank` waits for, if ranks are left out that wait longer for `rank`. The remaining waits must be a

@@ -3,6 +3,7 @@
 #include "profiles/cli/output.hpp"
 
 #include <glob.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <random>
+#include <stdexcept>
 
 #include "core/base/text.hpp"
 #include "profiles/base/batch_job.hpp"
@@ -75,8 +76,9 @@ Output::Output(std::string form) {
   here_ = fill_name(form, {job_, user, "", ""});
   if (here_ != fill_name(form, {job_, user, "h", "p"})) here_.clear();
   form_ = form;
-  std::random_device random;
-  key_ = (static_cast<std::uint64_t>(random()) << 32 | random()) | 1;
+  // Not std::random_device: that of g++ 12 on Debian 12 needs glibc 2.36.
+  if (getrandom(&key_, sizeof key_, 0) != sizeof key_) throw std::runtime_error("run: the kernel has no random number");
+  key_ |= 1;
 }
 
 Output::~Output() {
