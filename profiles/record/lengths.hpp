@@ -39,6 +39,10 @@ struct Lengths {
 struct PairSums {
   std::uint64_t messages = 0, bytes = 0;
   core::Nanoseconds waited = 0;
+  void add(core::Bytes length) {
+    ++messages;
+    bytes += static_cast<std::uint64_t>(length);
+  }
   void merge(const PairSums& o) {
     messages += o.messages;
     bytes += o.bytes;
@@ -48,27 +52,36 @@ struct PairSums {
 
 /// Of a process and the peers in one row.
 struct PeerSums {
-  std::int64_t row = 0;
+  std::int32_t row = 0;
+  std::int32_t fetched = 0;  ///< 1: the process took the bytes from the peers, which do not count them
   PairSums sums;
 };
 
 /// Of one process, by rows of ranks.
 class PeerTable {
  public:
-  /// Derived: 256 rows of 24 bytes take 6 KiB per process, and 256 by 256 pairs 1.5 MiB at the end.
+  /// Derived: 256 rows of 24 bytes twice take 12 KiB per process, and 256 by 256 pairs 1.5 MiB at the end.
   static constexpr int kRows = 256;
   static constexpr int per_row(int ranks) { return (ranks + kRows - 1) / kRows; }
   void begin(int ranks) { per_row_ = per_row(ranks); }
-  /// `peer`: a rank of the job.
-  PairSums& of(core::Rank peer) {
+  /// `peer`: a rank of the job. `fetched`: as of PeerSums.
+  PairSums& of(core::Rank peer, bool fetched = false) {
     const int row = per_row_ == 1 ? peer : peer / per_row_;
-    return rows_[static_cast<std::size_t>(row) % kRows];
+    return (fetched ? fetched_ : rows_)[static_cast<std::size_t>(row) % kRows];
   }
-  const std::array<PairSums, kRows>& rows() const { return rows_; }
+  /// Calls visit(PeerSums) for those that are not zero.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (const int fetched : {0, 1})
+      for (int row = 0; row < kRows; ++row)
+        if (const PairSums& sums = (fetched ? fetched_ : rows_)[static_cast<std::size_t>(row)];
+            sums.messages > 0 || sums.waited > 0)
+          visit(PeerSums{row, fetched, sums});
+  }
 
  private:
   int per_row_ = 1;
-  std::array<PairSums, kRows> rows_{};
+  std::array<PairSums, kRows> rows_{}, fetched_{};
 };
 
 /// Of all processes, by the rows of a rank and of its peer.

@@ -69,8 +69,10 @@ void Merged::add(const Contribution& one) {
     if (site.lengths.count() > 0) lengths[site.key].merge(site.lengths);
   }
   limit_timed();
-  for (const PeerSums& peer : one.peers)
-    pairs[{one.rank / PeerTable::per_row(one.job.ranks), peer.row}].merge(peer.sums);
+  for (const PeerSums& peer : one.peers) {
+    const std::int32_t own = one.rank / PeerTable::per_row(one.job.ranks);
+    pairs[peer.fetched != 0 ? std::pair{peer.row, own} : std::pair{own, peer.row}].merge(peer.sums);
+  }
   messages.add(one.message_ends, ranks_per_row(one.job.ranks));
   sum.edges += one.edges;
   sum.edge_sum += one.edge_sum;

@@ -27,7 +27,7 @@ struct UncountedKind {
 };
 inline constexpr UncountedKind kUncounted[] = {
     {"outside", "arrivals of collectives on inter-communicators or with processes of other jobs"},
-    {"neighbours", "waits in neighbour collectives"},
+    {"neighbours", "waits in neighbour collectives with a request"},
     {"nonblocking", "waits for late ranks in non-blocking collectives"},
     {"persistent", "arrivals of persistent collectives"},
     {"other_threads", "polls of threads that did not start MPI"},

@@ -5,10 +5,25 @@
 #include <atomic>
 #include <utility>
 
+#include "shim/causes/waits_for.hpp"
 #include "shim/executor/call.hpp"
 #include "shim/mpi/type_sizes.hpp"
 
 namespace latecomer::shim {
+
+/// Counts what this rank sends to others in a collective, on the thread that started MPI.
+template <typename Count, typename Types>
+void count_blocks(const CommState& state, const Count* counts, Types types) {
+  for (int r = 0; counts && mpi_time.watched && r < state.size; ++r) {
+    if (r == state.rank || counts[r] <= 0) continue;
+    MPI_Datatype type;
+    if constexpr (std::is_same_v<Types, MPI_Datatype>) type = types;
+    else type = types[r];
+    const Rank peer = peer_of(state.comm, r);
+    if (const core::Bytes bytes = bytes_of_message(counts[r], type); peer >= 0 && bytes > 0)
+      peer_table.of(peer).add(bytes);
+  }
+}
 
 /// Fills U(n) from the arguments of one call; see shim/front/functions.def.
 class Describe {
@@ -28,6 +43,14 @@ class Describe {
   Describe& operated(MPI_Datatype type, MPI_Op op);
   void empty() { signature_.bytes = 0; }
   void unsized() { signature_.bytes = -1; }
+  /// An alltoallv or an alltoallw: counts the bytes for each rank. `types`: one for all ranks, or one for each.
+  template <typename Count, typename Types>
+  void exchanges(const void* send, const Count* counts, Types types, const Count* recv_counts, Types recv_types) {
+    unsized();
+    if (signature_.kind == core::CallKind::persistent) return;
+    if (send != MPI_IN_PLACE) count_blocks(state_, counts, types);
+    else count_blocks(state_, recv_counts, recv_types);
+  }
   Describe& total(MPI_Count count, MPI_Datatype type, int times) {
     signature_.refused |= count < 0;
     measure(count, type, times);

@@ -80,6 +80,10 @@ void write_exit(const JobLock& lock, CommState& state, std::uint64_t n, Nanoseco
 
 }  // namespace
 
+Nanoseconds own_time(const ObservedCall& call, Nanoseconds exit) {
+  return std::max<Nanoseconds>(exit - call.arrival - (mpi_time.marked() - call.marked), 0);
+}
+
 void log_call(const ObservedCall& call) {
   const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
   CommState& state = *call.state;
@@ -121,11 +125,13 @@ void record_exit(ObservedCall& call, Nanoseconds exit) {
   if (!slot.serves(call.signature.op, state.size)) [[unlikely]]
     local = find_local(lock, call);
   const Nanoseconds spent = std::max<Nanoseconds>(exit - call.arrival, 0);
+  const Nanoseconds own = own_time(call, exit);
   const bool rests = state.member.rests();
-  mpi_time.collectives += spent;
+  mpi_time.collectives += own;
   if (job_rules().samples_epochs && (rests || state.choice.level > 0) && call.counts()) [[unlikely]] {
     // An epoch's times count at its end, because they stand for other epochs (weigh_epoch).
-    mpi_time.stood_for -= spent;
+    mpi_time.stood_for -= own;
+    if (!rests) state.choice.beneath += spent - own;
     if (rests) sampler.discard_interval();
     else if (mpi_time.watched)
       sampler.begin_interval_at_exit(local->before, call.arrival, exit, 1U << state.choice.level);
@@ -156,6 +162,7 @@ void weigh_epoch(CommState& state, Nanoseconds end) {
                                                                                        weight.time);
     all += static_cast<double>(took);
   }
+  all = std::max(0.0, all - static_cast<double>(std::exchange(choice.beneath, 0)));
   mpi_time.stood_for += static_cast<Nanoseconds>(all * weight.time);
 }
 

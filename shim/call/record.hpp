@@ -11,6 +11,9 @@ namespace latecomer::shim {
 void show_call(const ObservedCall& call);
 /// Adds the call to the log of its epoch, without its exit.
 void log_call(const ObservedCall& call);
+/// The time in the call until `exit`, without that in functions of the program and other calls of MPI beneath it. To be
+/// asked before record_exit().
+Nanoseconds own_time(const ObservedCall& call, Nanoseconds exit);
 /// Adds the exit to the log, and the call to the counters of its site.
 void record_exit(ObservedCall& call, Nanoseconds exit);
 /// Mode observe, at the end of an epoch: notes its length. If some epochs rest, notes a resting one, or adds the

@@ -32,12 +32,12 @@ class WatchedRequests {
   WatchedRequests(int count, const MPI_Request* requests) {
     if (any_request_pending()) find_observed(count, requests);
   }
-  /// All requests are complete.
-  void complete_all() const {
+  /// All requests are complete. Their sources do not matter here.
+  void complete_all(int /*source*/) const {
     if (found_ > 0) finish_all();
   }
   /// The request with that index is complete. MPI_UNDEFINED matches none.
-  void complete_one(int index) const {
+  void complete_one(int index, int /*source*/) const {
     if (found_ > 0) finish_one(index);
   }
 
@@ -54,14 +54,38 @@ class WatchedRequests {
   MPI_Request was_[kMost];
 };
 
-// The requests that a call has completed, once MPI has answered. `first`: the index of the first request.
-inline constexpr auto all_requests = [](const auto& requests) { requests.complete_all(); };
-inline auto one_request(const int& index, int first) {
-  return [&index, first](const auto& requests) { requests.complete_one(index - first); };
+/// For a call whose statuses do not tell for whom it waited.
+struct NoStatus {};
+inline constinit NoStatus* no_status = nullptr;
+
+/// The source of the message with that index among those that are complete; negative: not known. Statuses of mpi_f08
+/// are not read.
+template <typename Status>
+int source_in(const Status* statuses, [[maybe_unused]] int index) {
+  if constexpr (std::is_same_v<Status, MPI_Status>)
+    if (statuses && statuses != MPI_STATUS_IGNORE && statuses != MPI_STATUSES_IGNORE) return statuses[index].MPI_SOURCE;
+  return -1;
 }
-inline auto some_requests(const int& count, const int* indices, int first) {
-  return [&count, indices, first](const auto& requests) {
-    for (int i = 0; count != MPI_UNDEFINED && i < count; ++i) requests.complete_one(indices[i] - first);
+
+// The requests that a call has completed, once MPI has answered. `first`: the index of the first request.
+template <typename Status>
+struct AllRequests {
+  Status* const& status;
+  void operator()(const auto& requests) const { requests.complete_all(source_in(status, 0)); }
+};
+template <typename Status>
+auto all_requests(Status* const& status) {
+  return AllRequests<Status>{status};
+}
+template <typename Status>
+auto one_request(const int& index, int first, Status* const& status) {
+  return [&index, first, &status](const auto& requests) { requests.complete_one(index - first, source_in(status, 0)); };
+}
+template <typename Status>
+auto some_requests(const int& count, const int* indices, int first, Status* const& statuses) {
+  return [&count, indices, first, &statuses](const auto& requests) {
+    for (int i = 0; count != MPI_UNDEFINED && i < count; ++i)
+      requests.complete_one(indices[i] - first, source_in(statuses, i));
   };
 }
 template <typename Completed>
@@ -71,14 +95,34 @@ auto if_set(const int& flag, Completed completed) {
   };
 }
 
+/// Whether a call completes all its requests or none, and returns after that.
+template <typename Completed>
+inline constexpr bool kWaitsForAll = false;
+template <typename Status>
+inline constexpr bool kWaitsForAll<AllRequests<Status>> = true;
+
+/// Gives MPI room for statuses in place of those that the program ignores, where they tell the sources of messages.
+template <typename Status>
+class Statuses {
+ public:
+  Statuses(Status*& given, int count) {
+    if constexpr (std::is_same_v<Status, MPI_Status>)
+      if (mpi_time.watched && (given == MPI_STATUS_IGNORE || given == MPI_STATUSES_IGNORE) && count <= kMost)
+        given = own_;
+  }
+
+ private:
+  static constexpr int kMost = 64;  // derived: 1.5 KiB of the stack
+  MPI_Status own_[kMost];           // without initial values
+};
+
 /// Runs a completion call, a MessageCall or a Poll, which has no `place`. `completed` says which requests are complete.
-/// The time of the wait goes to the ranks of their messages. `status`: of the one that is complete, if the call
-/// completes one.
+/// The time of the wait goes to the ranks of their messages.
 template <typename Native, typename Completed, typename Call>
 int complete_requests(int count, MPI_Request* requests, Native native, Completed completed, Call& timed,
-                      const CallPlace* place, const MPI_Status* status = nullptr) {
+                      const CallPlace* place) {
   const WatchedRequests watch(count, requests);
-  if (!mpi_time.watched || (std::is_same_v<const Completed, decltype(all_requests)> && !timed.is_timed())) {
+  if (!mpi_time.watched || (kWaitsForAll<Completed> && !timed.is_timed())) {
     started_messages.forget_completed(count, requests);  // before MPI overwrites the handles
     const int rc = native();
     if (rc == MPI_SUCCESS) completed(watch);
@@ -90,8 +134,7 @@ int complete_requests(int count, MPI_Request* requests, Native native, Completed
     const int rc = native();
     if (rc == MPI_SUCCESS) {
       awaited.end_kept();
-      awaited.set_wait(timed.end());
-      if (status) awaited.set_source(status->MPI_SOURCE);
+      end_wait(awaited, timed);
       completed(watch);
       completed(awaited);
     }
@@ -102,52 +145,42 @@ int complete_requests(int count, MPI_Request* requests, Native native, Completed
 }
 
 /// `found`: what MPI answers, 0 if no request is complete.
-template <typename Native, typename Completed>
+template <typename Native, typename Completed, typename Status>
 int test_requests(const CallPlace& place, int count, MPI_Request* requests, Native native, const int& found,
-                  Completed completed) {
+                  Completed completed, Status*& statuses) {
   if (count == 1 && *requests == MPI_REQUEST_NULL) {  // no success, in a loop over requests of which some are complete
     keep_on_disk_sometimes();
     return native();
   }
   Poll poll(place, found);
+  const Statuses needed(statuses, count);
   return complete_requests(count, requests, native, if_set(found, completed), poll, nullptr);
 }
 
 /// As test_requests(), of a call that leaves the requests as they are.
-template <typename Native, typename Completed>
+template <typename Native, typename Completed, typename Status>
 int look_at_requests(const CallPlace& place, int count, const MPI_Request* requests, Native native, const int& found,
-                     Completed completed) {
+                     Completed completed, Status*& statuses) {
   Poll poll(place, found);
   if (!poll.counts()) return native();
+  const Statuses needed(statuses, count);
   Awaited awaited(count, requests);
   const int rc = native();
   if (rc == MPI_SUCCESS) {
-    awaited.set_wait(poll.end());
+    end_wait(awaited, poll);
     if (found) completed(awaited);
   }
   return rc;
 }
 
-template <typename Native, typename Completed>
-int wait_for_requests(const CallPlace& place, int count, MPI_Request* requests, Native native, Completed completed) {
+/// Of MPI_Wait, MPI_Waitany and MPI_Waitsome.
+template <typename Native, typename Completed, typename Status>
+int wait_for_requests(const CallPlace& place, int count, MPI_Request* requests, Native native, Completed completed,
+                      Status*& statuses) {
   MessageCall timed(place, times_this_call());
   if (count == 1 && timed.has_site()) live_await(started_messages.find_message(*requests).peer);
+  const Statuses needed(statuses, count);
   return complete_requests(count, requests, native, completed, timed, &place);
-}
-
-/// Of MPI_Wait and MPI_Waitany.
-template <typename Native, typename Completed, typename Status>
-int wait_for_request(const CallPlace& place, int count, MPI_Request* requests, Native native, Completed completed,
-                     Status*& status) {
-  if constexpr (std::is_same_v<Status, MPI_Status>) {
-    MessageCall timed(place, times_this_call());
-    if (count == 1 && timed.has_site()) live_await(started_messages.find_message(*requests).peer);
-    MPI_Status own;
-    need_status(timed, status, own);
-    return complete_requests(count, requests, native, completed, timed, &place, timed.has_site() ? status : nullptr);
-  } else {  // a status of mpi_f08
-    return wait_for_requests(place, count, requests, native, completed);
-  }
 }
 
 /// Of MPI_Waitall, which does not tell the message that came last.
@@ -167,7 +200,7 @@ int wait_for_all_requests(const CallPlace& place, int count, MPI_Request* reques
     if (wait) waited_for(last.peer, wait);
     return rc;
   }
-  return complete_requests(count, requests, native, all_requests, timed, &place);
+  return complete_requests(count, requests, native, all_requests(no_status), timed, &place);
 }
 
 /// Notes the start of persistent collectives.
@@ -180,11 +213,18 @@ int start_requests(const CallPlace& place, int count, MPI_Request* requests, Nat
   if (any_request_pending()) note_persistent_start(count, requests);
   const bool counts = mpi_time.watched && Guard::program_calls();
   LocalCall timed(counts);
+  for (int i = 0; message_ends.counts() && i < count; ++i) number_persistent_start(requests[i]);
   const int rc = native();
+  if (rc != MPI_SUCCESS) [[unlikely]]
+    message_ends.doubt_all();
   if (!counts) return rc;
-  profiles::TimedSums& site = timed_sites.at(place).sums;
-  ++site.calls;
-  timed.end(site);
+  profiles::TimedSite& site = timed_sites.at(place);
+  ++site.sums.calls;
+  timed.end(site.sums);
+  for (int i = 0; rc == MPI_SUCCESS && i < count; ++i)
+    started_messages.visit_persistent(requests[i], [&](const StartedMessage& message, PersistentMessage& its) {
+      if (!message.receives && its.peer != MPI_PROC_NULL) count_message(site, message.peer, its.bytes);
+    });
   return rc;
 }
 

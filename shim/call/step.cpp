@@ -289,12 +289,13 @@ void end_call(ObservedCall& call) noexcept {
   live->since.store(at, std::memory_order_relaxed);
   live_leave();
   bool lost = false;
+  const Nanoseconds own = own_time(call, exit);
   if (call.slot) try {  // nullptr: there was no memory for the site
       record_exit(call, exit);
     } catch (...) {
       lost = true;
     }
-  leave_mpi(profiles::ThreadPart::collectives, 1, exit - call.arrival, at, nullptr);
+  leave_mpi(profiles::ThreadPart::collectives, 1, own, at, nullptr);
   end_span_at_exit(at, &MpiTime::collectives);
   if (after.identify || after.meet) [[unlikely]]
     do_together(state, after);

@@ -49,6 +49,8 @@ void MessageEnds::number_communicator(MPI_Comm made, std::uint64_t number) {
 void MessageEnds::close_communicator(MPI_Comm comm) {
   if (!on_) return;
   if (Numbered* there = numbered(comm)) *there = {};
+  started_messages.close_communicator(comm);
+  if (probed_.comm == comm) probed_ = {};
   for (Stream& stream : streams_)
     if (stream.comm == comm) stream.comm = {};
   for (std::size_t i = 0; i < doubts_;) {
@@ -64,14 +66,21 @@ profiles::StreamKey MessageEnds::key_of(std::size_t at) const {
   return {facts.communicator, sends ? own : facts.peer, sends ? facts.peer : own, streams_[at].tag()};
 }
 
+std::size_t MessageEnds::find_stream(MPI_Comm comm, int peer, std::uint32_t tag_and_way) const {
+  const std::size_t at = place_of(comm, peer, tag_and_way), set = at - at % kSet;
+  for (std::size_t i = set; i < set + kSet; ++i)
+    if (streams_[i].is(comm, peer, tag_and_way)) return i;
+  return kStreams;
+}
+
 [[gnu::noinline]] KeptNow MessageEnds::count_in_set(MPI_Comm comm, int peer, std::uint32_t tag_and_way,
                                                     std::size_t at) {
   if (peer < 0) return {};  // MPI_PROC_NULL
+  if (const std::size_t there = find_stream(comm, peer, tag_and_way); there < kStreams) return count_at(there);
   const std::size_t set = at - at % kSet;
   std::size_t free = kStreams;
   for (std::size_t i = 0; i < kSet; ++i) {
     const std::size_t there = set + (at + i) % kSet;
-    if (streams_[there].is(comm, peer, tag_and_way)) return count_at(there);
     if (free == kStreams && facts_[there].communicator == 0) free = there;
   }
   if (free == kStreams) return count_unknown(static_cast<Way>(tag_and_way & 1));
@@ -110,6 +119,9 @@ profiles::StreamKey MessageEnds::key_of(std::size_t at) const {
   free->end.number = number;
   free->end.uncertainty = job_clocks().uncertainty_now();
   free->end.posted = job_clocks().common_now();
+  if (const Stream& stream = streams_[at];
+      stream.is(probed_.comm, probed_.peer, probed_.tag_and_way) && number == probed_.number)
+    note_wait(*free, probed_.key, probed_.begin, probed_.end, Waited::alone);
   return KeptNow(*free);
 }
 
@@ -152,15 +164,26 @@ void MessageEnds::doubt_peer(Rank world, Way way) {
 
 void MessageEnds::note_wait(KeptMessage& kept, const CallPlace& place, Nanoseconds begin, Nanoseconds end,
                             Waited waited) {
+  note_wait(kept, mpi_time.watched ? timed_sites.at(place).key : profiles::TimedKey{}, begin, end, waited);
+}
+
+void MessageEnds::note_wait(KeptMessage& kept, const profiles::TimedKey& key, Nanoseconds begin, Nanoseconds end,
+                            Waited waited) {
+  if (kept.end.waited()) return;
   kept.end.wait_end = end;
   kept.end.uncertainty = std::max(kept.end.uncertainty, job_clocks().uncertainty_now());
   kept.end.wait_begin = begin;
   kept.end.others_too = waited == Waited::shared;
   kept.request = {};
-  if (!mpi_time.watched) return;
-  const profiles::TimedKey key = timed_sites.at(place).key;
   kept.end.site = key.site;
   kept.end.call = key.call;
+}
+
+void MessageEnds::note_probed(MPI_Comm comm, int peer, int tag, const profiles::TimedKey& key, Nanoseconds waited) {
+  const std::uint32_t tag_and_way = static_cast<std::uint32_t>(tag) << 1 | static_cast<std::uint32_t>(Way::receive);
+  const std::size_t at = find_stream(comm, peer, tag_and_way);
+  const Nanoseconds end = job_clocks().common_now();
+  probed_ = {comm, peer, tag_and_way, at == kStreams ? 0 : streams_[at].messages, key, end - waited, end};
 }
 
 void CountedMessage::end_kept(KeptMessage& kept, const CallPlace& place, Waited waited) {

@@ -86,8 +86,12 @@ class MessageEnds {
     KeptMessage& there = kept_[place - 1u];
     return there.levels > 0 && there.request == request ? &there : nullptr;
   }
-  /// A call waited for the message.
+  /// A call waited for the message, unless that is known already.
+  static void note_wait(KeptMessage& kept, const profiles::TimedKey& key, Nanoseconds begin, Nanoseconds end,
+                        Waited waited);
   static void note_wait(KeptMessage& kept, const CallPlace& place, Nanoseconds begin, Nanoseconds end, Waited waited);
+  /// A probe waited for a message from a rank of `comm`. The next receive of its stream takes it.
+  void note_probed(MPI_Comm comm, int peer, int tag, const profiles::TimedKey& key, Nanoseconds waited);
 
   /// The number of the communicator that the next call on `parent` makes, which is the same on all ranks of it; 0: not
   /// known. All of these calls are collective, so all ranks make them in the same order.
@@ -115,6 +119,15 @@ class MessageEnds {
     std::uint64_t communicator = 0;  ///< 0: free
     Rank peer = 0;                   ///< in MPI_COMM_WORLD; -1: not known
     bool doubtful = false;
+  };
+  /// The wait of a probe for a message that is not received yet.
+  struct Probed {
+    MPI_Comm comm{};  ///< none: there is no such message
+    int peer = 0;
+    std::uint32_t tag_and_way = 0;
+    std::uint64_t number = UINT64_MAX;
+    profiles::TimedKey key;
+    Nanoseconds begin = 0, end = 0;
   };
   struct Doubt {
     MPI_Comm comm{};
@@ -147,6 +160,8 @@ class MessageEnds {
                               (static_cast<std::uint64_t>(static_cast<std::uint32_t>(peer)) << 32 | tag_and_way);
     return key * 0xd6e8feb86659fd93ull >> (64 - kStreamBits);
   }
+  /// The stream's place; kStreams: it has had no message yet, or is not known.
+  std::size_t find_stream(MPI_Comm comm, int peer, std::uint32_t tag_and_way) const;
   KeptNow count_in_set(MPI_Comm comm, int peer, std::uint32_t tag_and_way, std::size_t at);
   KeptNow keep_message(std::size_t at);
   KeptNow count_at(std::size_t at) {
@@ -161,6 +176,7 @@ class MessageEnds {
   std::size_t doubts_ = 0, next_free_ = 0, numbers_ = 0;
   std::array<Numbered, kCommunicators> communicators_;  ///< the first `numbers_` may be in use
   std::array<Doubt, kDoubts> doubt_;
+  Probed probed_;
   std::array<Stream, kStreams + 2> streams_;
   std::array<StreamFacts, kStreams + 2> facts_;
   std::array<KeptMessage, kKept> kept_;

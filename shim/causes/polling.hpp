@@ -36,6 +36,9 @@ class Polling {
     return end_stretch();
   }
   Wait end_stretch();
+  /// Of the last stretch that was a wait: its time, and the site of its first poll.
+  Nanoseconds waited() const { return waited_; }
+  const profiles::TimedKey& site_key() const { return site_->key; }
 
  private:
   void begin_stretch(const CallPlace& place);
@@ -88,17 +91,27 @@ class Poll {
   LocalCall alone_;  ///< if no stretch is open
 };
 
+inline void end_wait(Awaited& awaited, Poll& poll) {
+  const Wait wait = poll.end();
+  awaited.set_wait(wait);
+  if (wait) awaited.end_polled(polling.site_key(), polling.waited());
+}
+inline void end_wait(Awaited& awaited, MessageCall& call) { awaited.set_wait(call.end()); }
+
 /// Of a call that looks for a message of the rank `from` of `comm`, which may be any rank, as in time_receive().
-template <typename Native>
-int poll_for_message(const CallPlace& place, Native native, MPI_Comm comm, int from, const int& found,
+/// `leaves`: the next receive takes the message.
+template <bool leaves = true, typename Native>
+int poll_for_message(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, const int& found,
                      MPI_Status*& status) {
   Poll poll(place, found);
   MPI_Status own;
-  if (poll.counts() && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
+  if (poll.counts() && is_wildcard(from, tag) && status == MPI_STATUS_IGNORE) status = &own;
   const int rc = native();
   if (rc != MPI_SUCCESS) return rc;
-  if (const Wait wait = poll.end()) [[unlikely]]
+  if (const Wait wait = poll.end()) [[unlikely]] {
     waited_for(comm, source_of(from, status), wait);
+    if (leaves) note_probed(comm, from, tag, status, polling.site_key(), polling.waited());
+  }
   return rc;
 }
 
@@ -107,7 +120,7 @@ template <typename Native>
 int poll_for_matched(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, const int& found,
                      MPI_Status*& status) {
   if (message_ends.counts()) message_ends.doubt(comm, from, tag, MessageEnds::Way::receive);
-  return poll_for_message(place, native, comm, from, found, status);
+  return poll_for_message<false>(place, native, comm, from, tag, found, status);
 }
 
 template <typename Native>

@@ -31,6 +31,7 @@ struct MpiTime {
   profiles::CallDraw messages;
   Nanoseconds read = 0;       ///< at both ends of calls that wait for messages, in readings of the thread's times
   Nanoseconds stood_for = 0;  ///< estimated time in collectives of epochs that are not logged, beyond `collectives`
+  Nanoseconds callbacks = 0;  ///< in functions of the program beneath calls of MPI, without its calls of MPI there
   Nanoseconds io_seen = 0, io_cpu = 0;  ///< of `io` in sampled intervals: time, and processor time
   Nanoseconds due = INT64_MAX;          ///< from then on, a reading of the thread's times pays; INT64_MAX: never
   std::uint8_t unclocked = 0;           ///< calls that read no clock, modulo 256
@@ -41,6 +42,8 @@ struct MpiTime {
   ThreadRow* row = nullptr;  ///< of this thread; nullptr: not yet, or nothing is timed
 
   Nanoseconds inside() const { return collectives + io + other_mpi + messages.sum() + read; }
+  /// What does not belong to a call that contains it.
+  Nanoseconds marked() const { return inside() + callbacks; }
 };
 extern constinit thread_local MpiTime mpi_time;
 
@@ -157,6 +160,8 @@ class MessageCall {
   bool has_site() const { return site_; }
   profiles::TimedSite* site() const { return site_; }
   bool is_timed() const { return weight_ > 0; }
+  /// Of the call, after its end if it was timed.
+  Nanoseconds time() const { return begin_; }
   /// Ends the scope early. Returns its time if that belongs to ranks: it waited, on a watched thread.
   [[gnu::always_inline]] Wait end() {
     if (!open_) return {};
@@ -168,12 +173,13 @@ class MessageCall {
  private:
   void begin() {
     const Nanoseconds at = end_span_at_entry(now(), &MpiTime::read);
-    begin_ = at - mpi_time.inside();
+    begin_ = at - mpi_time.marked();
     enter_mpi(at);
     live->message.store(at, std::memory_order_relaxed);
   }
   [[gnu::noinline]] Wait end_timed() {
-    const Nanoseconds at = now(), time = at - mpi_time.inside() - begin_;
+    const Nanoseconds at = now(), time = at - mpi_time.marked() - begin_;
+    begin_ = time;
     if (mpi_time.messages.add(weight_, time)) [[unlikely]]
       draw_message_call(weight_, time, at);
     leave_mpi(profiles::ThreadPart::messages, weight_, time, at, thread_site_);
@@ -187,7 +193,7 @@ class MessageCall {
   std::uint32_t weight_ = 0;
   profiles::TimedSite* site_ = nullptr;  ///< on a watched thread
   ThreadSite* thread_site_ = nullptr;    ///< on another one
-  Nanoseconds begin_ = 0;                ///< without the time inside MPI until then
+  Nanoseconds begin_ = 0;                ///< without the time inside MPI until then; the call's time after its end
 };
 
 /// Times a sample of the calls that wait for nobody: those that start messages, and polls that succeed at once. Such a
@@ -196,7 +202,7 @@ class LocalCall {
  public:
   explicit LocalCall(bool counts) : weight_(counts ? mpi_time.locals.weigh_next() : 0) {
     if (weight_ > 0) [[unlikely]]
-      begin_ = now() - mpi_time.inside();
+      begin_ = now() - mpi_time.marked();
   }
   /// The call has ended.
   void end(profiles::TimedSums& site) {
@@ -218,7 +224,7 @@ class LocalCall {
 
  private:
   [[gnu::noinline]] void add(profiles::TimedSums& site) {
-    const Nanoseconds time = std::max<Nanoseconds>(0, now() - mpi_time.inside() - begin_);
+    const Nanoseconds time = std::max<Nanoseconds>(0, now() - mpi_time.marked() - begin_);
     mpi_time.messages.add_time(weight_, time);
     site.add(weight_, time);
     mpi_time.locals.draw_next(time);
@@ -240,7 +246,7 @@ class OtherCall {
     if (mpi_time.watched) site_ = count_at_site(place);
     else thread_site_ = count_on_thread(place);
     const Nanoseconds at = end_span_at_entry(now(), sum);
-    begin_ = at - mpi_time.inside();
+    begin_ = at - mpi_time.marked();
     enter_mpi(at);
     live->message.store(at, std::memory_order_relaxed);
   }
@@ -248,7 +254,7 @@ class OtherCall {
   OtherCall& operator=(const OtherCall&) = delete;
   ~OtherCall() {
     if (!counts_) return;
-    const Nanoseconds at = now(), time = at - mpi_time.inside() - begin_;
+    const Nanoseconds at = now(), time = at - mpi_time.marked() - begin_;
     mpi_time.*sum_ += time;
     leave_mpi(sum_ == &MpiTime::io ? profiles::ThreadPart::files : profiles::ThreadPart::other, 1, time, at,
               thread_site_);

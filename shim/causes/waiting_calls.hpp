@@ -97,8 +97,43 @@ int time_access(const CallPlace& place, Native native, MPI_Win win, int target) 
   MessageCall timed(place, times_this_call());
   const int rc = native();
   if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) [[unlikely]]
-    waited_for_target(win, target, wait);
+    waited_for(target_of(win, target), wait);
   return rc;
+}
+
+/// Where a one-sided call moves data: to its target, from there, or both.
+enum class Access { put, get, both };
+
+/// The same, of a call that moves data.
+template <typename Native>
+int time_access(const CallPlace& place, Native native, MPI_Win win, int target, Access access, Payload payload) {
+  MessageCall timed(place, times_this_call());
+  const int rc = native();
+  const Wait wait = timed.end();
+  if (!timed.has_site() || rc != MPI_SUCCESS || target == MPI_PROC_NULL) return rc;
+  const Rank peer = target_of(win, target);
+  if (wait) [[unlikely]]
+    waited_for(peer, wait);
+  const core::Bytes bytes = payload.bytes();
+  if (access != Access::get) count_message(*timed.site(), peer, bytes);
+  if (access != Access::put) count_message(*timed.site(), peer, bytes, true);
+  return rc;
+}
+
+/// Of a blocking collective of neighbours, which waits for those that it receives from.
+template <typename Native>
+int time_neighbours(const CallPlace& place, Native native, MPI_Comm comm) {
+  MessageCall timed(place, times_this_call());
+  const int rc = native();
+  if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) [[unlikely]]
+    waited_for_neighbours(comm, wait);
+  return rc;
+}
+
+template <typename Native>
+int free_window(MPI_Win* win, Native native) {
+  forget_window(*win);
+  return native();
 }
 
 /// The status of a receive tells its rank and its bytes: without one, MPI gets `own`.
@@ -107,16 +142,26 @@ inline void need_status(const MessageCall& timed, MPI_Status*& status, MPI_Statu
 }
 inline int source_of(int from, const MPI_Status* status) { return from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from; }
 
-/// Of a call that waits for the rank `from` of `comm`. `takes`: the call receives the message.
-template <bool takes = true, typename Native>
+/// A probe waited for a message of the rank `from` of `comm`, which the next receive takes.
+inline void note_probed(MPI_Comm comm, int from, int tag, const MPI_Status* status, const profiles::TimedKey& key,
+                        Nanoseconds waited) {
+  if (message_ends.counts() && from != MPI_PROC_NULL)
+    message_ends.note_probed(comm, source_of(from, status), tag == MPI_ANY_TAG ? status->MPI_TAG : tag, key, waited);
+}
+
+/// Of a call that waits for the rank `from` of `comm`. `takes`: the call receives the message. `leaves`: the next
+/// receive does.
+template <bool takes = true, bool leaves = false, typename Native>
 int time_receiving(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status) {
   MessageCall timed(place, times_this_call());
   if (timed.has_site()) show_awaited(comm, from, tag);
   MPI_Status own;
   need_status(timed, status, own);
   const int rc = native();
-  if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) [[unlikely]]
+  if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) [[unlikely]] {
     waited_for(comm, source_of(from, status), wait);
+    if (leaves) note_probed(comm, from, tag, status, timed.site()->key, timed.time());
+  }
   if (takes && timed.has_site() && rc == MPI_SUCCESS && from != MPI_PROC_NULL)
     count_message(*timed.site(), -1, bytes_received(*status));
   return rc;
@@ -154,7 +199,7 @@ int time_receive(const CallPlace& place, Native native, MPI_Comm comm, int from,
 /// As time_receiving(), of a call that leaves the message there.
 template <typename Native>
 int time_probe(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status) {
-  return time_receiving<false>(place, native, comm, from, tag, status);
+  return time_receiving<false, true>(place, native, comm, from, tag, status);
 }
 
 /// Of a call that takes a message out of the order of receives.
@@ -204,31 +249,54 @@ int time_exchange(const CallPlace& place, Native native, MPI_Comm comm, int to, 
   return time_exchanging(place, counted, comm, to, payload, send_tag, from, tag, status);
 }
 
-struct MessageKind {
-  bool receives = false;
-  bool persistent = false;
-};
-
-/// Counts a message that a call starts. MPI may match others before one that names no source or no tag. One that is
-/// persistent is not seen when it starts.
-inline KeptNow count_start(MPI_Comm comm, int peer, int tag, MessageKind kind) {
-  const auto way = kind.receives ? MessageEnds::Way::receive : MessageEnds::Way::send;
-  const bool wildcard = kind.receives && is_wildcard(peer, tag);
-  if (!wildcard && !kind.persistent) [[likely]]
+/// Counts a message that a call starts. MPI may match others before one that names no source or no tag.
+inline KeptNow count_start(MPI_Comm comm, int peer, int tag, bool receives) {
+  const auto way = receives ? MessageEnds::Way::receive : MessageEnds::Way::send;
+  if (comm != MPI_Comm{} && !(receives && is_wildcard(peer, tag))) [[likely]]
     return message_ends.count_message(comm, peer, tag, way);
-  message_ends.doubt(comm, peer, tag, way);
-  return kind.persistent ? KeptNow() : message_ends.count_unknown(way);
+  if (comm != MPI_Comm{}) message_ends.doubt(comm, peer, tag, way);
+  return message_ends.count_unknown(way);
 }
 
-/// Of a call that starts a message to or from the rank `peer` of `comm`, or makes a persistent one.
+/// Of a call that makes a persistent request for messages to or from the rank `peer` of `comm`.
+template <typename Native>
+int make_persistent(const CallPlace& place, Native native, const MPI_Request* request, MPI_Comm comm, int peer, int tag,
+                    bool receives, Payload payload) {
+  end_polls();
+  keep_on_disk_sometimes();
+  const int rc = native();
+  if (rc != MPI_SUCCESS || !times_this_call()) return rc;
+  if (mpi_time.watched) {
+    ++timed_sites.at(place).sums.calls;
+    const Rank rank = receives ? source_of_start(comm, peer) : peer_of(comm, peer);
+    if (started_messages.note_persistent({*request, rank, receives},
+                                         {comm, peer, tag, receives ? -1 : payload.bytes()}))
+      return rc;
+  }
+  // Its starts are not seen.
+  if (message_ends.counts())
+    message_ends.doubt(comm, peer, tag, receives ? MessageEnds::Way::receive : MessageEnds::Way::send);
+  return rc;
+}
+
+/// A persistent request starts, before MPI knows it. Counts its message.
+inline void number_persistent_start(MPI_Request request) {
+  started_messages.visit_persistent(request, [&](const StartedMessage& message, PersistentMessage& its) {
+    const KeptNow kept = count_start(its.comm, its.peer, its.tag, message.receives);
+    its.kept = message_ends.note_request(kept, request);
+    if (KeptMessage* there = message_ends.find(its.kept, request)) there->end.bytes = its.bytes;
+  });
+}
+
+/// Of a call that starts a message to or from the rank `peer` of `comm`.
 template <typename Native>
 int start_message(const CallPlace& place, Native native, const MPI_Request* request, MPI_Comm comm, int peer, int tag,
-                  MessageKind kind, Payload payload) {
+                  bool receives, Payload payload) {
   end_polls();
   keep_on_disk_sometimes();
   const bool counts = mpi_time.watched && Guard::program_calls();
   LocalCall timed(counts);
-  const KeptNow kept = message_ends.counts() ? count_start(comm, peer, tag, kind) : KeptNow();
+  const KeptNow kept = message_ends.counts() ? count_start(comm, peer, tag, receives) : KeptNow();
   const int rc = native();
   if (rc != MPI_SUCCESS) [[unlikely]]
     message_ends.doubt_all();
@@ -237,8 +305,8 @@ int start_message(const CallPlace& place, Native native, const MPI_Request* requ
   ++site.sums.calls;
   timed.end(site.sums);
   const std::uint16_t at = message_ends.note_request(kept, *request);
-  const Rank to = note_started(*request, comm, peer, kind.receives, kind.persistent, at);
-  if (kind.receives || kind.persistent || peer == MPI_PROC_NULL) return rc;
+  const Rank to = note_started(*request, comm, peer, receives, at);
+  if (receives || peer == MPI_PROC_NULL) return rc;
   const core::Bytes bytes = payload.bytes();
   if (at != 0) message_ends.find(at, *request)->end.bytes = bytes;
   count_message(site, to, bytes);

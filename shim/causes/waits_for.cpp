@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "shim/guard.hpp"
 #include "shim/state/clocks.hpp"
@@ -28,6 +29,18 @@ struct NamedRanks {
   bool same_numbers = true;  ///< as CommState::same_numbers
 };
 
+NamedRanks ranks_of(MPI_Group group) {
+  NamedRanks out;
+  int size = 0;
+  PMPI_Group_size(group, &size);
+  std::vector<int> all(static_cast<std::size_t>(size));
+  for (int i = 0; i < size; ++i) all[static_cast<std::size_t>(i)] = i;
+  out.world.resize(all.size(), MPI_UNDEFINED);
+  PMPI_Group_translate_ranks(group, size, all.data(), job_world().group, out.world.data());
+  for (int i = 0; i < size; ++i) out.same_numbers &= out.world[static_cast<std::size_t>(i)] == i;
+  return out;
+}
+
 int forget_members(MPI_Comm, int, void* members, void*) {
   forget_translation();
   delete static_cast<NamedRanks*>(members);
@@ -44,21 +57,15 @@ const NamedRanks* members_of(MPI_Comm comm) {
     return made;
   }();
   void* attribute = nullptr;
-  int found = 0, inter = 0, size = 0;
+  int found = 0, inter = 0;
   if (keyval == MPI_KEYVAL_INVALID || PMPI_Comm_get_attr(comm, keyval, &attribute, &found) != MPI_SUCCESS)
     return nullptr;
   if (found) return static_cast<const NamedRanks*>(attribute);
   MPI_Group group = MPI_GROUP_NULL;
   PMPI_Comm_test_inter(comm, &inter);
   if ((inter ? PMPI_Comm_remote_group(comm, &group) : PMPI_Comm_group(comm, &group)) != MPI_SUCCESS) return nullptr;
-  PMPI_Group_size(group, &size);
-  auto members = std::make_unique<NamedRanks>();
-  std::vector<int> all(static_cast<std::size_t>(size));
-  for (int i = 0; i < size; ++i) all[static_cast<std::size_t>(i)] = i;
-  members->world.resize(all.size(), MPI_UNDEFINED);
-  PMPI_Group_translate_ranks(group, size, all.data(), job_world().group, members->world.data());
+  auto members = std::make_unique<NamedRanks>(ranks_of(group));
   PMPI_Group_free(&group);
-  for (int i = 0; i < size; ++i) members->same_numbers &= members->world[static_cast<std::size_t>(i)] == i;
   if (PMPI_Comm_set_attr(comm, keyval, members.get()) != MPI_SUCCESS) return nullptr;
   return members.release();
 }
@@ -78,6 +85,55 @@ Translation translation(MPI_Comm comm) try {
   return members ? Translation{&members->world, members->same_numbers} : Translation{};
 } catch (const std::bad_alloc&) {
   return {};
+}
+
+/// The ranks of a window in MPI_COMM_WORLD. The thread that started MPI fills it.
+struct WindowRanks {
+  std::atomic<MPI_Win> win{};  ///< none: free
+  NamedRanks* ranks = nullptr;
+  Rank rank_of(int rank) const {
+    if (ranks->same_numbers) return rank;
+    const auto at = static_cast<std::size_t>(rank);
+    return at < ranks->world.size() ? ranks->world[at] : MPI_UNDEFINED;
+  }
+  /// Returns false without memory.
+  [[gnu::noinline]] bool fill(MPI_Win of) {
+    const KeepErrno keep;
+    MPI_Group group = MPI_GROUP_NULL;
+    if (job_world().group == MPI_GROUP_NULL || PMPI_Win_get_group(of, &group) != MPI_SUCCESS) return false;
+    const Outcome done = attempt([&] {
+      if (!ranks) ranks = new NamedRanks;
+      *ranks = ranks_of(group);
+    });
+    PMPI_Group_free(&group);
+    if (done) win.store(of, std::memory_order_release);
+    return static_cast<bool>(done);
+  }
+};
+/// Chosen: a program has few windows at a time. The ranks of others are not known. Derived: 1 KiB.
+constexpr std::size_t kWindows = 64;
+constinit std::array<WindowRanks, kWindows> windows;
+
+/// Lists the ranks of `comm` from which a collective of neighbours receives, or to which it sends if there are none.
+void list_neighbours(MPI_Comm comm, std::vector<int>& from) {
+  static std::vector<int>&to = *new std::vector<int>, &weights = *new std::vector<int>;  // they keep their memory
+  from.clear();
+  int kind = MPI_UNDEFINED, n = 0, more = 0, weighted = 0, rank = 0;
+  if (PMPI_Topo_test(comm, &kind) != MPI_SUCCESS) return;
+  if (kind == MPI_CART && PMPI_Cartdim_get(comm, &n) == MPI_SUCCESS) {
+    from.resize(2 * static_cast<std::size_t>(n));
+    for (int i = 0; i < n; ++i) PMPI_Cart_shift(comm, i, 1, &from[2u * i], &from[2u * i + 1]);
+  } else if (kind == MPI_GRAPH && PMPI_Comm_rank(comm, &rank) == MPI_SUCCESS &&
+             PMPI_Graph_neighbors_count(comm, rank, &n) == MPI_SUCCESS) {
+    from.resize(static_cast<std::size_t>(n));
+    PMPI_Graph_neighbors(comm, rank, n, from.data());
+  } else if (kind == MPI_DIST_GRAPH && PMPI_Dist_graph_neighbors_count(comm, &n, &more, &weighted) == MPI_SUCCESS) {
+    from.resize(static_cast<std::size_t>(n));
+    to.resize(static_cast<std::size_t>(more));
+    weights.resize(from.size() + to.size());
+    PMPI_Dist_graph_neighbors(comm, n, from.data(), weights.data(), more, to.data(), weights.data() + n);
+    if (from.empty()) from = to;
+  }
 }
 
 Translation last_translation;  // of `translated`, by the watched thread
@@ -124,15 +180,36 @@ void waited_for(Rank peer, const Wait& wait) {
   waited_for(peer_of(comm, rank), wait);
 }
 
-[[gnu::noinline, gnu::cold]] void waited_for_target(MPI_Win win, int rank, const Wait& wait) {
-  MPI_Group group = MPI_GROUP_NULL;
-  if (wait.time < kPaysForGroup || rank < 0 || job_world().group == MPI_GROUP_NULL ||
-      PMPI_Win_get_group(win, &group) != MPI_SUCCESS)
-    return;
-  int peer = MPI_UNDEFINED;
-  PMPI_Group_translate_ranks(group, 1, &rank, job_world().group, &peer);
-  PMPI_Group_free(&group);
-  waited_for(Rank{peer}, wait);
+Rank target_of(MPI_Win win, int rank) {
+  if (rank < 0) return -1;
+  const std::size_t first = bits_of(win) * 0x9e3779b97f4a7c15ull >> 32;
+  for (std::size_t i = 0; i < kWindows; ++i) {
+    WindowRanks& there = windows[(first + i) % kWindows];
+    const MPI_Win held = there.win.load(std::memory_order_acquire);
+    if (held == win) return there.rank_of(rank);
+    if (held == MPI_Win{} && there.fill(win)) return there.rank_of(rank);
+  }
+  return -1;
+}
+
+void forget_window(MPI_Win win) {
+  for (WindowRanks& there : windows)
+    if (there.win.load(std::memory_order_relaxed) == win) there.win.store({}, std::memory_order_release);
+}
+
+[[gnu::noinline, gnu::cold]] void waited_for_neighbours(MPI_Comm comm, const Wait& wait) {
+  if (wait.time < kPaysForGroup) return;
+  const KeepErrno keep;
+  attempt([&] {
+    static std::vector<Rank>& ranks = *new std::vector<Rank>;  // it keeps its memory
+    list_neighbours(comm, ranks);
+    for (Rank& one : ranks) one = peer_of(comm, one);
+    std::erase_if(ranks, [](Rank one) { return one < 0 || one == job_world().rank; });
+    std::ranges::sort(ranks);
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    for (const Rank one : ranks) waited_for(one, wait);
+    if (ranks.size() > 1) wait.site->together += wait.time;
+  });
 }
 
 namespace {
@@ -215,7 +292,34 @@ void StartedMessages::put_in_full_set(const StartedMessage& message) {
       return put_message(message);
     }
   }
-  set_of(message.request)[turn_++ % Set{}.size()] = message;
+  replace(set_of(message.request)[turn_++ % Set{}.size()], message);
+}
+
+bool StartedMessages::note_persistent(StartedMessage message, const PersistentMessage& persistent) {
+  const KeepErrno keep;
+  const auto lock = lock_if_threads();
+  in_use_.store(true, std::memory_order_relaxed);
+  if (StartedMessage* there = find(message.request)) replace(*there, {});  // MPI uses the handle again
+  const std::size_t room = persistent_room_;
+  std::size_t tried = 0, place = 0;
+  for (; tried < room; ++tried)
+    if (place = (persistent_next_ + tried) % room; !persistent_[place].used) break;
+  if (tried == room) {
+    const std::size_t larger = std::max<std::size_t>(64, 2 * room);
+    auto* made = larger > kMostPersistent ? nullptr : new (std::nothrow) PersistentMessage[larger];
+    if (!made) return false;
+    std::copy_n(persistent_, room, made);
+    delete[] std::exchange(persistent_, made);
+    persistent_room_ = larger;
+    place = room;
+  }
+  persistent_next_ = place + 1;
+  persistent_[place] = persistent;
+  persistent_[place].used = true;
+  message.persistent = true;
+  message.kept = static_cast<std::uint16_t>(place);
+  put_message(message);
+  return true;
 }
 
 Awaited::Awaited(int count, const MPI_Request* requests) : count_(count) {
@@ -244,13 +348,22 @@ void Awaited::end_kept() {
   if (place_) end_ = job_clocks().common_now();
 }
 
-void Awaited::note_kept(const Message& message) const {
-  if (KeptMessage* const kept = message_ends.find(message.kept, message.request))
-    MessageEnds::note_wait(*kept, *place_, begin_, end_, Waited::alone);
+void Awaited::end_polled(const profiles::TimedKey& key, Nanoseconds waited) {
+  if (!keeps_) return;
+  key_ = &key;
+  end_ = job_clocks().common_now();
+  begin_ = end_ - waited;
 }
 
-void Awaited::complete_all() const {
-  if (place_ && count_ == 1) [[unlikely]]
+void Awaited::note_kept(const Message& message) const {
+  KeptMessage* const kept = message_ends.find(message.kept, message.request);
+  if (!kept) return;
+  if (key_) MessageEnds::note_wait(*kept, *key_, begin_, end_, Waited::alone);
+  else MessageEnds::note_wait(*kept, *place_, begin_, end_, Waited::alone);
+}
+
+void Awaited::complete_all(int source) const {
+  if ((place_ || key_) && count_ == 1) [[unlikely]]
     for (const Message& m : found()) note_kept(m);
   if (!wait_) return;
   // MPI does not tell which message came last. So the wait counts for all received messages, or for all sent messages
@@ -258,7 +371,7 @@ void Awaited::complete_all() const {
   std::array<Rank, kMost> peers;
   std::size_t several = 0;
   for (const Message& m : found()) {
-    const Rank its = peer_of_message(m);
+    const Rank its = peer_of_message(m, source);
     const auto end = peers.begin() + static_cast<std::ptrdiff_t>(several);
     if (m.receives != receives_ || std::find(peers.begin(), end, its) != end) continue;
     peers[several++] = its;
@@ -267,13 +380,13 @@ void Awaited::complete_all() const {
   if (several > 1) wait_.site->together += wait_.time;
 }
 
-void Awaited::complete_one(int index) const {
-  if (place_) [[unlikely]]
+void Awaited::complete_one(int index, int source) const {
+  if (place_ || key_) [[unlikely]]
     for (const Message& m : found())
       if (m.index == index) note_kept(m);
   if (!wait_) return;
   for (const Message& m : found())
-    if (m.index == index) waited_for(peer_of_message(m), wait_);
+    if (m.index == index) waited_for(peer_of_message(m, source), wait_);
 }
 
 void Awaited::forget_completed(const MPI_Request* requests) const {

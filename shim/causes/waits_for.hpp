@@ -19,15 +19,13 @@ namespace latecomer::shim {
 /// What this process sent to others, and how long it waited for them, on the thread that started MPI.
 extern constinit profiles::PeerTable peer_table;
 
-/// A message of that many bytes at a site; negative: not known. `to`: the receiver in MPI_COMM_WORLD; negative: not
-/// known, or this process receives it.
-inline void count_message(profiles::TimedSite& site, Rank to, core::Bytes bytes) {
+/// A message of that many bytes at a site; negative: not known. `peer`: the receiver in MPI_COMM_WORLD; negative: not
+/// known, or this process receives it. `fetched`: the process took the bytes from that rank, which does not count them.
+inline void count_message(profiles::TimedSite& site, Rank peer, core::Bytes bytes, bool fetched = false) {
   if (bytes < 0) return;
   site.lengths.add(bytes);
-  if (to < 0) return;
-  profiles::PairSums& sums = peer_table.of(to);
-  ++sums.messages;
-  sums.bytes += static_cast<std::uint64_t>(bytes);
+  if (peer < 0) return;
+  peer_table.of(peer, fetched).add(bytes);
 }
 
 /// A call waited for a message of that rank of `comm`, or until that rank received one. No rank, as MPI_PROC_NULL, is
@@ -35,8 +33,13 @@ inline void count_message(profiles::TimedSite& site, Rank to, core::Bytes bytes)
 void waited_for(MPI_Comm comm, int rank, const Wait& wait);
 /// The same for a rank of MPI_COMM_WORLD; negative: not known.
 void waited_for(Rank peer, const Wait& wait);
-/// A one-sided call waited for that rank of `win`. Ignores short waits, because looking the rank up takes long.
-void waited_for_target(MPI_Win win, int rank, const Wait& wait);
+/// The rank in MPI_COMM_WORLD of a rank of a window; negative: not known. On the thread that started MPI.
+Rank target_of(MPI_Win win, int rank);
+/// Call this function before a window ends, on any thread.
+void forget_window(MPI_Win win);
+/// A collective waited for the ranks from which it receives, or to which it sends if there are none of these. Ignores
+/// short waits, because looking the ranks up takes long.
+void waited_for_neighbours(MPI_Comm comm, const Wait& wait);
 
 /// The message of a request.
 struct StartedMessage {
@@ -44,6 +47,15 @@ struct StartedMessage {
   Rank peer = -1;  ///< in MPI_COMM_WORLD; negative: none
   bool receives = false, persistent = false;
   std::uint16_t kept = 0;  ///< its place in message_ends; 0: not kept
+};
+
+/// The messages that a persistent request stands for, one for each start.
+struct PersistentMessage {
+  MPI_Comm comm{};  ///< none after its end
+  int peer = 0, tag = 0;
+  core::Bytes bytes = -1;  ///< of a send
+  std::uint16_t kept = 0;  ///< the place of the last one in message_ends; 0: not kept
+  bool used = false;
 };
 
 /// Messages by their request's handle, in sets of four. A full set makes the table grow, up to kMostBits. Then a
@@ -56,16 +68,33 @@ class StartedMessages {
     in_use_.store(true, std::memory_order_relaxed);
     put_message(message);
   }
+  /// Notes a persistent request. Returns false without memory.
+  bool note_persistent(StartedMessage message, const PersistentMessage& persistent);
   /// Without a request: not noted, or overwritten.
   StartedMessage find_message(MPI_Request request) {
     const auto lock = lock_if_threads();
     const StartedMessage* there = find(request);
-    return there ? *there : StartedMessage{};
+    if (!there) return {};
+    StartedMessage out = *there;
+    if (out.persistent) out.kept = persistent_of(*there).kept;
+    return out;
+  }
+  /// Calls visit(message, persistent) if the request is a persistent one.
+  template <typename Visit>
+  void visit_persistent(MPI_Request request, Visit visit) {
+    const auto lock = lock_if_threads();
+    if (const StartedMessage* there = find(request); there && there->persistent) visit(*there, persistent_of(*there));
   }
   /// MPI may use the handle for another request from now on.
   void forget_message(MPI_Request request) {
     const auto lock = lock_if_threads();
-    if (StartedMessage* there = find(request)) there->request = {};
+    if (StartedMessage* there = find(request)) replace(*there, {});
+  }
+  /// The communicator has ended. Its persistent requests stay.
+  void close_communicator(MPI_Comm comm) {
+    const auto lock = lock_if_threads();
+    for (std::size_t i = 0; i < persistent_room_; ++i)
+      if (persistent_[i].comm == comm) persistent_[i].comm = {};
   }
   /// Messages of a completion call that nobody awaits any more. Persistent ones stay.
   void forget_completed(int count, const MPI_Request* requests) {
@@ -79,6 +108,7 @@ class StartedMessages {
   using Set = std::array<StartedMessage, 4>;  // a cache line
   /// Derived: 4 KiB per process, which serve a hundred messages, and 1 MiB at most.
   static constexpr int kFirstBits = 6, kMostBits = 14;
+  static constexpr std::size_t kMostPersistent = std::size_t{1} << 16;  ///< by their number's type
   std::unique_lock<std::mutex> lock_if_threads() {
     return job_process().threads ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
   }
@@ -98,10 +128,17 @@ class StartedMessages {
       if (!free && there.request == MPI_Request{}) free = &there;
     }
     if (free) [[likely]]
-      *free = message;
+      replace(*free, message);
     else put_in_full_set(message);
   }
   void put_in_full_set(const StartedMessage& message);
+  /// Of a persistent request, `kept` is its place here.
+  PersistentMessage& persistent_of(const StartedMessage& message) { return persistent_[message.kept]; }
+  void replace(StartedMessage& there, const StartedMessage& message) {
+    if (there.persistent) [[unlikely]]
+      persistent_of(there) = {};
+    there = message;
+  }
 
   std::mutex mutex_;  ///< where several threads may be inside MPI
   std::atomic<bool> in_use_{false};
@@ -109,6 +146,9 @@ class StartedMessages {
   Set* sets_ = first_;
   int bits_ = kFirstBits;
   std::uint32_t turn_ = 0;  ///< of the places in a full set
+  /// Grows up to 2^16 requests of 32 bytes.
+  PersistentMessage* persistent_ = nullptr;
+  std::size_t persistent_room_ = 0, persistent_next_ = 0;
 };
 extern constinit StartedMessages started_messages;
 
@@ -134,12 +174,10 @@ inline Rank show_awaited(MPI_Comm comm, int rank, int tag) {
   return peer;
 }
 
-/// Notes a non-blocking message to or from a rank of `comm` that was started, or a persistent one that was made.
-/// Returns as show_awaited().
-inline Rank note_started(MPI_Request request, MPI_Comm comm, int rank, bool receives, bool persistent,
-                         std::uint16_t kept) {
+/// Notes a non-blocking message to or from a rank of `comm` that was started. Returns as show_awaited().
+inline Rank note_started(MPI_Request request, MPI_Comm comm, int rank, bool receives, std::uint16_t kept) {
   const Rank peer = receives ? source_of_start(comm, rank) : peer_of(comm, rank);
-  started_messages.note_message({request, peer, receives, persistent, kept});
+  started_messages.note_message({request, peer, receives, false, kept});
   return peer;
 }
 
@@ -160,12 +198,12 @@ class Awaited {
   void begin_kept(const CallPlace& place);
   /// Right after the call.
   void end_kept();
-  /// The source in the status of the only message that is complete.
-  void set_source(int source) { source_ = source; }
-  /// All messages are complete: the call waited for all of them.
-  void complete_all() const;
+  /// The call was the last poll of a wait that took `waited`, at the site `key`.
+  void end_polled(const profiles::TimedKey& key, Nanoseconds waited);
+  /// All messages are complete: the call waited for all of them. `source`: in the status of the only one, or negative.
+  void complete_all(int source) const;
   /// The message of the request with this index is complete.
-  void complete_one(int index) const;
+  void complete_one(int index, int source) const;
   /// After the call, whether it failed or not: forgets the messages whose handles MPI has overwritten.
   void forget_completed(const MPI_Request* requests) const;
 
@@ -180,13 +218,13 @@ class Awaited {
     std::uint16_t kept;
   };
   std::span<const Message> found() const { return {messages_.data(), static_cast<std::size_t>(found_)}; }
-  Rank peer_of_message(const Message& m) const { return m.peer == kAnyRank ? source_ : m.peer; }
+  static Rank peer_of_message(const Message& m, int source) { return m.peer == kAnyRank ? source : m.peer; }
   int found_ = 0;
   void note_kept(const Message& message) const;
-  Rank source_ = -1;
   bool receives_ = false, keeps_ = false;
   int count_ = 0;
-  const CallPlace* place_ = nullptr;
+  const CallPlace* place_ = nullptr;         ///< of a call that waits
+  const profiles::TimedKey* key_ = nullptr;  ///< of a wait by polls
   Nanoseconds begin_ = 0, end_ = 0;
   Wait wait_;
   std::array<Message, kMost> messages_;  // without initial values

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/agreement/agreement.hpp"
+#include "shim/causes/usage.hpp"
 #include "shim/runner/operands.hpp"
 #include "shim/sites/sites.hpp"
 #include "shim/state/communicator.hpp"
@@ -31,6 +32,7 @@ struct ObservedCall {
   CommState* state;
   SiteSlot* slot = nullptr;
   Nanoseconds arrival;
+  Nanoseconds marked = mpi_time.marked();  ///< at the arrival
   bool decides;  ///< the call's description is needed in full: it may be dispatched, or learned from
   core::Signature signature;
   core::Decision decision;

@@ -5,7 +5,7 @@ functions of the standard ABI, from functions.def and shim/mpi/abi/functions.def
 functions.def must be local: local_functions.def.
 
 Usage: generate.py symbols OUTPUT           a line STUB(name) for each symbol that the front exports
-       generate.py calls OUTPUT             a line {name, section} for each row that is no collective
+       generate.py calls OUTPUT             a line {name, section} for each function that is no collective
        generate.py handlers LEVEL OUTPUT    the handlers of a family; LEVEL: f08, pmpi or c
        generate.py abi-header OUTPUT        the prototypes for the header of the standard ABI
        generate.py abi-library OUTPUT       a library with these functions, to link programs with
@@ -55,7 +55,7 @@ class Function:
     collective: str = None
     kind: str = None  # of the call of a collective
     start: "Function" = None  # of a blocking collective: the non-blocking form
-    number: int = None  # of the row, among those that are no collectives
+    number: int = None  # of the row, among those with a function that is no collective
 
     def name_in_fortran(self):
         return self.name.lower() + "_f08_"
@@ -122,8 +122,12 @@ def read_table():
 
     def add(action):
         name, parameters, words = prototype.groups()
-        forms = make_forms(name, parameters, set(words.split()), action, section == "collectives")
-        if section != "collectives":
+        forms = make_forms(name, parameters, set(words.split()), action, section in ("collectives", "neighbours"))
+        if section == "neighbours":
+            wait = {"action": "time_neighbours(place, native, comm)", "collective": None, "start": None, "number": len(calls)}
+            forms = [dataclasses.replace(one, **wait) if one.kind == "blocking" else one for one in forms]
+            calls.append(("MPI_" + name, "messages"))
+        elif section != "collectives":
             forms = [dataclasses.replace(one, number=len(calls)) for one in forms]
             calls.append(("MPI_" + name, section))
         functions.extend(forms)
@@ -239,6 +243,7 @@ HEAD = """\
 #include "shim/call/communicators.hpp"
 #include "shim/call/request_calls.hpp"
 #include "shim/call/run.hpp"
+#include "shim/causes/callbacks.hpp"
 #include "shim/causes/polling.hpp"
 #include "shim/causes/waiting_calls.hpp"
 #include "shim/job/entries.hpp"

@@ -66,7 +66,7 @@ void describe_job() {
   sampler.start_sampling();
   peer_table.begin(info.ranks);
   lock->mine.peers.reserve(
-      static_cast<std::size_t>(std::min(info.ranks, profiles::PeerTable::kRows)));  // for snapshots
+      2 * static_cast<std::size_t>(std::min(info.ranks, profiles::PeerTable::kRows)));  // for snapshots
   lock->mine.clock_domain = domain;
   // Until the clocks are compared, the offsets of other domains are unknown.
   lock->mine.clock_uncertainty = -1;
@@ -98,9 +98,7 @@ void refresh_contribution(const JobLock& lock, bool finished) {
     c.process.peers = sampler.peers();
     timed_sites.list_longest(c.timed_sites);
     c.peers.clear();
-    for (std::size_t row = 0; row < peer_table.rows().size(); ++row)
-      if (const profiles::PairSums& sums = peer_table.rows()[row]; sums.messages > 0 || sums.waited > 0)
-        c.peers.push_back({static_cast<std::int64_t>(row), sums});
+    peer_table.for_each([&](const profiles::PeerSums& one) { c.peers.push_back(one); });
     if (finished) message_ends.list_ends(c.message_ends);
     c.process.message_calls = calls.timed() + calls.resting();
     c.process.message_calls_timed = calls.timed();

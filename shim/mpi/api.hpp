@@ -30,7 +30,9 @@
   ROW(PMPI_Recv) ROW(PMPI_Request_free) ROW(PMPI_Request_get_status) ROW(PMPI_Send) ROW(PMPI_Test) ROW(PMPI_Testsome) \
   ROW(PMPI_Type_commit) ROW(PMPI_Type_create_keyval) ROW(PMPI_Type_free) ROW(PMPI_Type_get_attr) ROW(PMPI_Type_get_extent_x) \
   ROW(PMPI_Type_get_true_extent_x) ROW(PMPI_Type_set_attr) ROW(PMPI_Type_size_x) ROW(PMPI_Unpublish_name) \
-  ROW(PMPI_Isend) ROW(PMPI_Win_get_group)
+  ROW(PMPI_Isend) ROW(PMPI_Win_get_group) ROW(PMPI_Topo_test) ROW(PMPI_Cartdim_get) ROW(PMPI_Cart_shift) \
+  ROW(PMPI_Graph_neighbors_count) ROW(PMPI_Graph_neighbors) ROW(PMPI_Dist_graph_neighbors_count) \
+  ROW(PMPI_Dist_graph_neighbors)
 #define LATECOMER_PMPI_4(ROW) \
   ROW(PMPI_Irecv_c) ROW(PMPI_Isend_c) ROW(PMPI_Pack_c) ROW(PMPI_Reduce_local_c) \
   ROW(PMPI_Sendrecv_c) ROW(PMPI_Type_create_hindexed_c) ROW(PMPI_Type_create_resized_c) ROW(PMPI_Type_create_struct_c) \

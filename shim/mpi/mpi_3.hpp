@@ -11,6 +11,8 @@
 
 namespace latecomer::shim {
 
+using MPI_User_function_c = void(void*, void*, MPI_Count*, MPI_Datatype*);
+
 // clang-format off
 #define LATECOMER_PMPI_3(ROW) \
   ROW(PMPI_Irecv) ROW(PMPI_Pack) ROW(PMPI_Reduce_local) ROW(PMPI_Sendrecv) ROW(PMPI_Type_contiguous) ROW(PMPI_Type_create_hindexed) \

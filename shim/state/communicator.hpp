@@ -46,6 +46,7 @@ struct EpochChoice {
   Nanoseconds spent = 0;       ///< by latecomer before `began`
   Nanoseconds length = 0;      ///< of the last epoch, without what latecomer took in it
   Nanoseconds pace = 0;        ///< recent length of an epoch
+  Nanoseconds beneath = 0;     ///< of the time in its blocking calls, that in the program and in other calls of MPI
   core::EpochClasses classes;  ///< of the epochs that this rank does not log
 };
 

@@ -9,7 +9,7 @@
 
 #include "work.h"
 
-enum { ROUNDS = 12, MS = 6, LARGE = 1 << 22, MOST = 16 };
+enum { ROUNDS = 12, MS = 6, LARGE = 1 << 22, MOST = 24 };
 #define FUNCTION static __attribute__((noinline)) void
 #define ANYHOW MPI_STATUS_IGNORE
 
@@ -22,7 +22,7 @@ static int rank;
 static volatile int passed; /* set behind the calls, so that none of them is a jump */
 static char *data, *more;
 static MPI_Comm turned, twice; /* ranks in reverse order; made of it */
-static MPI_Request request, pair[2];
+static MPI_Request request, pair[2], persistent = MPI_REQUEST_NULL, sender = MPI_REQUEST_NULL;
 
 static double time_now(void) { return seconds(CLOCK_MONOTONIC); }
 #define TIMED(call)           \
@@ -101,6 +101,62 @@ FUNCTION exchanges(void) {
   TIMED(MPI_Sendrecv(data, 8, MPI_BYTE, 1 - rank, 11, more, 8, MPI_BYTE, 1 - rank, 11, MPI_COMM_WORLD, ANYHOW));
   passed = rank;
 }
+FUNCTION starts_polled(void) {
+  if (rank == 0) MPI_Irecv(data, 8, MPI_BYTE, 1, 12, MPI_COMM_WORLD, &request);
+  passed = rank;
+}
+FUNCTION polls(void) {
+  int found = 0;
+  if (rank == 0) TIMED(while (!found) MPI_Test(&request, &found, ANYHOW));
+  else SEND(8, 0, 12, MPI_COMM_WORLD);
+  passed = found;
+}
+FUNCTION probes(void) {
+  if (rank == 0) TIMED(MPI_Probe(1, 13, MPI_COMM_WORLD, ANYHOW));
+  else SEND(8, 0, 13, MPI_COMM_WORLD);
+  passed = rank;
+}
+FUNCTION takes_probed(void) {
+  if (rank == 0) MPI_Recv(data, 8, MPI_BYTE, 1, 13, MPI_COMM_WORLD, ANYHOW);
+  passed = rank;
+}
+FUNCTION polls_for_any(void) {
+  int found = 0;
+  if (rank == 0) TIMED(while (!found) MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, ANYHOW));
+  else SEND(8, 0, 14, MPI_COMM_WORLD);
+  passed = found;
+}
+FUNCTION takes_polled(void) {
+  if (rank == 0) MPI_Recv(data, 8, MPI_BYTE, 1, 14, MPI_COMM_WORLD, ANYHOW);
+  passed = rank;
+}
+FUNCTION starts_persistent(void) {
+  if (rank == 1) return;
+  if (persistent == MPI_REQUEST_NULL) MPI_Recv_init(data, 8, MPI_BYTE, 1, 23, MPI_COMM_WORLD, &persistent);
+  MPI_Start(&persistent);
+  passed = rank;
+}
+FUNCTION waits_for_persistent(void) {
+  if (rank == 0) TIMED(MPI_Wait(&persistent, ANYHOW));
+  else SEND(8, 0, 23, MPI_COMM_WORLD);
+  passed = rank;
+}
+FUNCTION receives_with_persistent(void) {
+  if (rank == 0) RECEIVE(8, 1, 23, MPI_COMM_WORLD);
+  else SEND(8, 0, 23, MPI_COMM_WORLD);
+  passed = rank;
+}
+/* The sender is persistent, and rank 0 is the sender. */
+FUNCTION makes_sender(void) {
+  if (sender == MPI_REQUEST_NULL && rank == 0) MPI_Ssend_init(data, 8, MPI_BYTE, 0, 24, twice, &sender);
+  if (rank == 0) MPI_Start(&sender);
+  passed = rank;
+}
+FUNCTION waits_for_receiver(void) {
+  if (rank == 0) TIMED(MPI_Wait(&sender, ANYHOW));
+  else RECEIVE(8, 1, 24, twice);
+  passed = rank;
+}
 /* What cannot be matched: the order of the messages is not known. */
 FUNCTION starts_any(void) {
   if (rank == 0) MPI_Irecv(data, 8, MPI_BYTE, MPI_ANY_SOURCE, 20, MPI_COMM_WORLD, &request);
@@ -136,26 +192,6 @@ FUNCTION receives_after_cancel(void) {
   else SEND(8, 0, 22, MPI_COMM_WORLD);
   passed = rank;
 }
-FUNCTION starts_persistent(void) {
-  if (rank == 1) return;
-  MPI_Recv_init(data, 8, MPI_BYTE, 1, 23, MPI_COMM_WORLD, &request);
-  MPI_Start(&request);
-  passed = rank;
-}
-FUNCTION waits_for_persistent(void) {
-  if (rank == 0) TIMED(MPI_Wait(&request, ANYHOW));
-  else SEND(8, 0, 23, MPI_COMM_WORLD);
-  passed = rank;
-}
-FUNCTION frees(void) {
-  if (rank == 0) MPI_Request_free(&request);
-  passed = rank;
-}
-FUNCTION receives_with_persistent(void) {
-  if (rank == 0) RECEIVE(8, 1, 23, MPI_COMM_WORLD);
-  else SEND(8, 0, 23, MPI_COMM_WORLD);
-  passed = rank;
-}
 
 static const struct scenario {
   const char *name, *call;
@@ -171,10 +207,14 @@ static const struct scenario {
                  {"waits", "MPI_Wait", starts, waits, NULL, 0, 1},
                  {"waits_for_two", "MPI_Waitall", starts_two, waits_for_two, NULL, 0, 1},
                  {"exchanges", "MPI_Sendrecv", NULL, exchanges, NULL, 0, 1},
+                 {"polls", "MPI_Test", starts_polled, polls, NULL, 0, 1},
+                 {"probes", "MPI_Probe", NULL, probes, takes_probed, 0, 1},
+                 {"polls_for_any", "MPI_Iprobe", NULL, polls_for_any, takes_polled, 0, 1},
+                 {"waits_for_persistent", "MPI_Wait", starts_persistent, waits_for_persistent, NULL, 0, 1},
+                 {"receives_with_persistent", "MPI_Recv", NULL, receives_with_persistent, NULL, 0, 1},
+                 {"waits_for_receiver", "MPI_Wait", makes_sender, waits_for_receiver, NULL, 1, 1},
                  {"waits_for_any", "MPI_Wait", starts_any, waits_for_any, NULL, 0, 0},
                  {"receives_what_was_probed", "MPI_Recv", NULL, receives_what_was_probed, NULL, 0, 0},
-                 {"waits_for_persistent", "MPI_Wait", starts_persistent, waits_for_persistent, frees, 0, 0},
-                 {"receives_with_persistent", "MPI_Recv", NULL, receives_with_persistent, NULL, 0, 0},
                  {"receives_after_cancel", "MPI_Recv", cancels, receives_after_cancel, NULL, 0, 0}};
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
@@ -211,6 +251,8 @@ int main(int argc, char** argv) {
     printf("%s %s %.0f %.0f %.0f %d\n", scenarios[s].name, scenarios[s].call, 1e9 * late[0], 1e9 * late[1], 1e9 * rest,
            scenarios[s].matched * ROUNDS);
   }
+  if (persistent != MPI_REQUEST_NULL) MPI_Request_free(&persistent);
+  if (sender != MPI_REQUEST_NULL) MPI_Request_free(&sender);
   MPI_Comm_free(&twice);
   MPI_Comm_free(&turned);
   MPI_Finalize();

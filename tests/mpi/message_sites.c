@@ -17,7 +17,8 @@ static volatile int passed; /* set behind the calls, so that none of them is a j
 static char *data, *more;
 static MPI_Request requests[REQUESTS];
 static MPI_Comm equal;
-static MPI_Comm turned; /* its ranks are those of MPI_COMM_WORLD in reverse order */
+static MPI_Comm turned;         /* its ranks are those of MPI_COMM_WORLD in reverse order */
+static MPI_Comm edges[3], ring; /* a graph with one edge from that rank to rank 0; all ranks in a ring */
 static MPI_Win win;
 static MPI_Datatype byte;
 
@@ -130,6 +131,26 @@ FUNCTION unlocks(int late) {
   passed = late;
 }
 
+/* Collectives of neighbours: rank 0 receives from the late rank, or from both. */
+FUNCTION hears_neighbour(int late) {
+  MPI_Neighbor_allgather(data, 8, byte, more, 8, byte, edges[late]);
+  passed = late;
+}
+FUNCTION hears_neighbours(int late) {
+  MPI_Neighbor_alltoall(data, 8, byte, more, 8, byte, ring);
+  passed = late;
+}
+FUNCTION starts_some_from_any(int late) {
+  if (rank == 0) MPI_Irecv(data, 8, byte, MPI_ANY_SOURCE, 65, MPI_COMM_WORLD, requests);
+  passed = late;
+}
+FUNCTION waits_for_some_from_any(int late) {
+  int done, index;
+  if (rank == 0) MPI_Waitsome(1, requests, &done, &index, MPI_STATUSES_IGNORE);
+  else if (rank == late) MPI_Send(data, 8, byte, 0, 65, MPI_COMM_WORLD);
+  passed = late;
+}
+
 /* `before` runs on all ranks, then ranks 1 and 2 are late in turn, then `waits`, whose time counts, and `after`. */
 static void scenario(const char* name, const char* call, void (*before)(int), void (*waits)(int), void (*after)(int)) {
   double spent[3] = {0};
@@ -201,8 +222,20 @@ int main(int argc, char** argv) {
   scenario("waits_for_one_from_any", "MPI_Wait", starts_from_any, waits_for_one_from_any, NULL);
   scenario("waits_for_two_from_any", "MPI_Waitall", starts_two_from_any, waits_for_two_from_any, NULL);
   scenario("waits_for_any", "MPI_Waitany", starts_any, waits_for_any, takes_other);
+  scenario("waits_for_some_from_any", "MPI_Waitsome", starts_some_from_any, waits_for_some_from_any, NULL);
+  for (int r = 1; r < 3; ++r) {
+    const int zero = 0, weight = 1;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, rank == 0, &r, &weight, rank == r, &zero, &weight, MPI_INFO_NULL, 0,
+                                   &edges[r]);
+  }
+  MPI_Cart_create(MPI_COMM_WORLD, 1, (int[]){3}, (int[]){1}, 0, &ring);
+  scenario("hears_neighbour", "MPI_Neighbor_allgather", NULL, hears_neighbour, NULL);
+  scenario("hears_neighbours", "MPI_Neighbor_alltoall", NULL, hears_neighbours, NULL);
   scenario("locks,unlocks", "MPI_Win_lock,MPI_Win_unlock,MPI_Put", hold_lock, locks_and_unlocks, NULL);
   MPI_Win_free(&win);
+  MPI_Comm_free(&ring);
+  MPI_Comm_free(&edges[1]);
+  MPI_Comm_free(&edges[2]);
   MPI_Comm_free(&equal);
   MPI_Comm_free(&turned);
   MPI_Finalize();

@@ -38,7 +38,11 @@ static void call_kinds(void) {
   MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, upper ? 0 : ranks / 2, 1, &other);
   for (int i = 0; i < kInter; ++i) MPI_Barrier(other);
   MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &round, 0, &line);
-  for (int i = 0; i < kNeighbours; ++i) MPI_Neighbor_allgather(&one, 1, MPI_INT, all, 1, MPI_INT, line);
+  for (int i = 0; i < kNeighbours; ++i) {
+    MPI_Neighbor_allgather(&one, 1, MPI_INT, all, 1, MPI_INT, line);
+    MPI_Ineighbor_allgather(&one, 1, MPI_INT, all, 1, MPI_INT, line, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
   for (int i = 0; i < kNonblocking; ++i) {
     MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);

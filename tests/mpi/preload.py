@@ -15,7 +15,7 @@ collectives = {m for m in in_mpi if re.fullmatch(r"MPI_(I?)(\w+?)(_init)?(_c)?",
 check(len(collectives) == 129, f"MPICH has 129 collective entry points, found {len(collectives)}")
 check(collectives <= exported, f"all are intercepted; missing: {sorted(collectives - exported)}")
 completion = "wait waitall waitany waitsome test testall testany testsome start startall request_free".split()
-others = {"MPI_Init", "MPI_Init_thread", "MPI_Query_thread", "MPI_Finalize", "MPI_Session_init", "MPI_Session_finalize", "MPI_Abort", "MPI_Comm_free", "MPI_Comm_disconnect", "ucp_worker_progress", "opal_progress", "opal_progress_register", "opal_progress_unregister", "MPI_Pcontrol", "latecomer_preloaded_version", "latecomer_preloaded_flush", "latecomer_preloaded_edge", "_ITM_registerTMCloneTable"}
+others = {"MPI_Init", "MPI_Init_thread", "MPI_Query_thread", "MPI_Finalize", "MPI_Session_init", "MPI_Session_finalize", "MPI_Abort", "MPI_Comm_free", "MPI_Comm_disconnect", "MPI_Win_free", "ucp_worker_progress", "opal_progress", "opal_progress_register", "opal_progress_unregister", "MPI_Pcontrol", "latecomer_preloaded_version", "latecomer_preloaded_flush", "latecomer_preloaded_edge", "_ITM_registerTMCloneTable"}
 others |= {"MPI_" + name.capitalize() for name in completion}
 # The other calls that may wait, whose time counts, and those that start a message. All but the uncounted ones also exist with MPI_Count.
 table = (pathlib.Path(a.root) / "shim/front/functions.def").read_text()
@@ -28,7 +28,7 @@ waiting = uncounted | {name + form for name in counted | starts for form in ("",
 polls = set(re.findall(r"^MPI_\w+", sections["polls"], re.M))
 later = {name for name in waiting | polls if re.search("(flush|detach)_buffer|Buffer_flush|get_status_", name)}  # of MPI 4.1
 check(len(uncounted) > 60 and len(starts) > 9 and waiting - later <= in_mpi, f"MPICH has the blocking calls; missing: {sorted(waiting - later - in_mpi)}")
-others |= waiting | polls | {"MPI_Cancel"}
+others |= waiting | polls | {"MPI_Cancel"} | set(re.findall(r"^MPI_\w+", sections["callbacks"], re.M))
 # All calls of MPICH's mpi_f08 binding that bypass the C level: those without a choice buffer.
 f08 = {f"mpi_{name}_f08_" for name in completion + "init init_thread query_thread finalize session_init session_finalize abort barrier ibarrier barrier_init".split()}
 # Open MPI's Fortran bindings call PMPI_*. On MPICH these names only pass calls on, but for those that mpi_f08 calls, such as the polls.

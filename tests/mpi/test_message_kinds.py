@@ -22,12 +22,14 @@ def observe(name, *arguments, **policy):
     return [[f, c, *map(float, rest)] for f, c, *rest in rows], json.loads(run(a.cli, "report", "--json", profile).stdout)
 
 
+def sites_of(profile, function, call):
+    return [site for site in profile["timed_sites"] if site["call"] == call and site["frames"][0]["function"] == function]
+
+
 def kinds_on(profile, rank, function, call):
     """The sums of these sites on the rank, and the ranks at the other end."""
     sums, peers = dict(ZERO), set()
-    for site in profile["timed_sites"]:
-        if site["call"] != call or site["frames"][0]["function"] != function:
-            continue
+    for site in sites_of(profile, function, call):
         for row in site["by_rank"]:
             for one in row.get("kinds", []) if row["rank"] == rank else []:
                 sums = {key: sums[key] + one[key] for key in sums}
@@ -42,15 +44,15 @@ def both():
 
 def test_messages_are_matched_where_their_order_is_known(both):
     truth, profile = both
-    assert len(truth) == 14
+    assert len(truth) == 18
     for function, call, *_, matched in truth:
         kinds, peers = kinds_on(profile, 0, function, call)
-        if call == "MPI_Waitall":  # on a busy machine, the last message may not be known
-            assert kinds["matched"] == kinds["messages"] <= matched
+        # On a busy machine, the last message may not be known, a message be there before a probe, and a stretch of
+        # polls have no judgement.
+        if call in ("MPI_Waitall", "MPI_Test", "MPI_Probe", "MPI_Iprobe"):
+            assert ROUNDS / 2 <= kinds["matched"] == kinds["messages"] <= matched or sanitized, function
             continue
-        assert (kinds["matched"], function) == (matched, function)
-        if call != "MPI_Wait" or matched:  # a wait for a persistent request has no kind
-            assert kinds["messages"] == ROUNDS, function
+        assert (kinds["matched"], kinds["messages"], function) == (matched, ROUNDS, function)
         if matched:
             assert peers == {1}, function
 
@@ -64,6 +66,10 @@ def test_kinds_are_those_of_both_sides_times(both):
         kinds, _ = kinds_on(profile, 0, function, call)
         if kinds["matched"] < matched:
             continue
+        waited = sum(row["time_ns"] for site in sites_of(profile, function, call) for row in site["by_rank"] if row["rank"] == 0)
+        assert waited == pytest.approx(sum(kinds[key] for key in ZERO if key.endswith("_ns")), rel=0.1, abs=2e4 * ROUNDS), function
+        if call in ("MPI_Test", "MPI_Iprobe") and waited < 0.8 * (sender + receiver + rest):
+            continue  # where ranks share cores, the first poll may yield for long, and it has no time
         print(function, call, sender, receiver, rest, kinds)
         error = 0.1 * (sender + receiver + rest) + 2e4 * ROUNDS  # a rank may lose its core between two readings
         assert kinds["late_sender_ns"] == pytest.approx(sender, abs=error), function

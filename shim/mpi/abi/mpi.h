@@ -222,6 +222,9 @@ enum {
 #define MPI_UNWEIGHTED ((int*)10)
 #define MPI_WEIGHTS_EMPTY ((int*)11)
 
+#define MPI_CART 211
+#define MPI_GRAPH 212
+#define MPI_DIST_GRAPH 213
 #define MPI_MAX_ERROR_STRING 512
 #define MPI_MAX_LIBRARY_VERSION_STRING 8192
 #define MPI_MAX_OBJECT_NAME 128
@@ -229,6 +232,7 @@ enum {
 #define MPI_MAX_PROCESSOR_NAME 256
 
 typedef void(MPI_User_function)(void* in, void* inout, int* count, MPI_Datatype* datatype);
+typedef void(MPI_User_function_c)(void* in, void* inout, MPI_Count* count, MPI_Datatype* datatype);
 typedef int(MPI_Grequest_query_function)(void* state, MPI_Status* status);
 typedef int(MPI_Grequest_free_function)(void* state);
 typedef int(MPI_Grequest_cancel_function)(void* state, int complete);
@@ -236,6 +240,8 @@ typedef int(MPI_Comm_copy_attr_function)(MPI_Comm, int, void*, void*, void*, int
 typedef int(MPI_Comm_delete_attr_function)(MPI_Comm, int, void*, void*);
 typedef int(MPI_Type_copy_attr_function)(MPI_Datatype, int, void*, void*, void*, int*);
 typedef int(MPI_Type_delete_attr_function)(MPI_Datatype, int, void*, void*);
+typedef int(MPI_Win_copy_attr_function)(MPI_Win, int, void*, void*, void*, int*);
+typedef int(MPI_Win_delete_attr_function)(MPI_Win, int, void*, void*);
 typedef void(MPI_Comm_errhandler_function)(MPI_Comm*, int*, ...);
 
 #define MPI_COMM_NULL_COPY_FN ((MPI_Comm_copy_attr_function*)0)
