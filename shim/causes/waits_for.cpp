@@ -114,7 +114,8 @@ struct WindowRanks {
 constexpr std::size_t kWindows = 64;
 constinit std::array<WindowRanks, kWindows> windows;
 
-/// Lists the ranks of `comm` from which a collective of neighbours receives, or to which it sends if there are none.
+/// Lists the ranks of `comm` from which a collective of neighbours receives. If it receives nothing, those to which it
+/// sends.
 void list_neighbours(MPI_Comm comm, std::vector<int>& from) {
   static std::vector<int>&to = *new std::vector<int>, &weights = *new std::vector<int>;  // they keep their memory
   from.clear();

@@ -37,8 +37,8 @@ void waited_for(Rank peer, const Wait& wait);
 Rank target_of(MPI_Win win, int rank);
 /// Call this function before a window ends, on any thread.
 void forget_window(MPI_Win win);
-/// A collective waited for the ranks from which it receives, or to which it sends if there are none of these. Ignores
-/// short waits, because looking the ranks up takes long.
+/// A collective waited for the ranks from which it receives, or to which it sends if it receives nothing. Ignores short
+/// waits, because looking the ranks up takes long.
 void waited_for_neighbours(MPI_Comm comm, const Wait& wait);
 
 /// The message of a request.
