@@ -212,19 +212,15 @@ int start_requests(const CallPlace& place, int count, MPI_Request* requests, Nat
   keep_on_disk_sometimes();
   if (any_request_pending()) note_persistent_start(count, requests);
   const bool counts = mpi_time.watched && Guard::program_calls();
+  profiles::TimedSite* const site = counts ? &timed_sites.at(place) : nullptr;
+  for (int i = 0; i < count; ++i) count_persistent_start(requests[i], site);
   LocalCall timed(counts);
-  for (int i = 0; message_ends.counts() && i < count; ++i) number_persistent_start(requests[i]);
   const int rc = native();
   if (rc != MPI_SUCCESS) [[unlikely]]
     message_ends.doubt_all();
   if (!counts) return rc;
-  profiles::TimedSite& site = timed_sites.at(place);
-  ++site.sums.calls;
-  timed.end(site.sums);
-  for (int i = 0; rc == MPI_SUCCESS && i < count; ++i)
-    started_messages.visit_persistent(requests[i], [&](const StartedMessage& message, PersistentMessage& its) {
-      if (!message.receives && its.peer != MPI_PROC_NULL) count_message(site, message.peer, its.bytes);
-    });
+  ++site->sums.calls;
+  timed.end(site->sums);
   return rc;
 }
 

@@ -279,12 +279,17 @@ int make_persistent(const CallPlace& place, Native native, const MPI_Request* re
   return rc;
 }
 
-/// A persistent request starts, before MPI knows it. Counts its message.
-inline void number_persistent_start(MPI_Request request) {
+/// A persistent request starts, before MPI knows it. Counts its message. `site`: nullptr if the call does not count.
+inline void count_persistent_start(MPI_Request request, profiles::TimedSite* site) {
+  const bool numbers = message_ends.counts();
+  if (!numbers && !site) return;
   started_messages.visit_persistent(request, [&](const StartedMessage& message, PersistentMessage& its) {
+    if (site && !message.receives && its.peer != MPI_PROC_NULL) count_message(*site, message.peer, its.bytes);
+    if (!numbers) return;
     const KeptNow kept = count_start(its.comm, its.peer, its.tag, message.receives);
     its.kept = message_ends.note_request(kept, request);
-    if (KeptMessage* there = message_ends.find(its.kept, request)) there->end.bytes = its.bytes;
+    if (its.kept != 0) [[unlikely]]
+      message_ends.find(its.kept, request)->end.bytes = its.bytes;
   });
 }
 
