@@ -58,6 +58,8 @@ void set_budget(Policy& policy, const KeyRow&, const JsonValue& value) {
   policy.budget = value.type == JsonValue::Type::null ? std::nullopt : std::optional(value.number);
 }
 
+void end_sampling(Policy& policy, const KeyRow&, const JsonValue&) { policy.sampling_hz = 0; }
+
 template <double Promised::*kMember>
 void set_promised(Policy& policy, const KeyRow&, const JsonValue& value) {
   policy.promised.*kMember = value.number;
@@ -138,6 +140,12 @@ constexpr KeyRow kPolicyKeys[] = {
     {"causes", KeyType::boolean, "", 0, 0, "true", store_value<&Policy::causes>,
      "Measures what ranks do between collectives, for the causes in the report. `false`: no kernel counter is read, "
      "and MPI's other blocking calls are not timed, so `latecomer who` does not show that a rank is inside one."},
+    {"sampling", KeyType::object_or_false, "", 0, 0, "", end_sampling,
+     "Samples of the code that runs between MPI calls, by which the report names the functions that make a rank late. "
+     "With `causes` only. `false`: none."},
+    {"sampling.hz", KeyType::number, "", 0.01, 10000, "19", store_value<&Policy::sampling_hz>,
+     "Samples per second of processor time of the thread that starts MPI. The kernel takes them, 20 to 70 us for each "
+     "one. In mode `observe` a quarter of the `budget` is the limit."},
     {"last_message", KeyType::boolean, "", 0, 0, "true", store_value<&Policy::last_message>,
      "Looks for whom `MPI_Waitall` waits: asks for one message after the other with `MPI_Request_get_status` until all "
      "are complete, for 100 ms at most, then calls MPI. Only where all requests are messages, not with "

@@ -110,6 +110,8 @@ class Parser {
         return true;
       case KeyType::object:
         return require(v.type == Type::object, v, path, "an object");
+      case KeyType::object_or_false:
+        return (v.type == Type::boolean && !v.boolean) || require(v.type == Type::object, v, path, "an object or false");
       case KeyType::array:
         return require(v.type == Type::array, v, path, "a list");
       default:
@@ -152,7 +154,8 @@ class Parser {
       const KeyRow* row = row_of(policy_keys(), prefix, prefix, object, i);
       const JsonValue& v = object.members[i].value;
       if (!row || !valid(*row, v, std::string(row->path))) continue;
-      if (row->type == KeyType::object) walk(v, std::string(row->path) + ".");
+      const bool object = v.type == JsonValue::Type::object;
+      if (object && (row->type == KeyType::object || row->type == KeyType::object_or_false)) walk(v, std::string(row->path) + ".");
       else if (row->type == KeyType::network) network(v);
       else if (row->type == KeyType::array) rules(v);
       else if (row->set) row->set(policy_, *row, v);

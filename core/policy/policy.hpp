@@ -91,6 +91,7 @@ struct Policy {
   bool spool = true;
   bool live = true;          ///< the present state of each process is in shared memory
   bool causes = true;        ///< the activity of ranks between collectives is sampled
+  double sampling_hz = 19;   ///< samples of the running code per second; 0: none
   bool last_message = true;  ///< looks which message comes last in MPI_Waitall
   bool record_arrivals = false;
   bool record_sample = true;  ///< in mode observe, unless all arrivals are recorded
@@ -171,6 +172,7 @@ enum class KeyType {
   choice_list,
   text_list,
   object,
+  object_or_false,
   array,
   network
 };

@@ -60,6 +60,8 @@ Json type_of(std::span<const KeyRow> table, const KeyRow& row) {
       return {{"type", "array"}, {"items", {{"type", "string"}, {"minLength", 1}}}};
     case KeyType::object:
       return object_of(table, std::string(row.path) + ".");
+    case KeyType::object_or_false:
+      return {{"anyOf", Json::array({Json{{"const", false}}, object_of(table, std::string(row.path) + ".")})}};
     case KeyType::network:
       return {{"anyOf", Json::array({Json{{"enum", {"measure", "tryton2018", "eth1g", "fdr", "hdr"}}},
                                      object_of(network_keys(), "")})}};

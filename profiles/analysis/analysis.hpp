@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profiles/analysis/code.hpp"
 #include "profiles/analysis/lateness.hpp"
 
 namespace latecomer::profiles::analysis {
@@ -63,6 +64,7 @@ struct ProcessFigures {
     bool shared = false;         ///< several of them ran at a time
   };
   std::vector<Threads> threads{};
+  SamplingFigures sampling{};
   double all_threads_inside = 0;  ///< time for which all threads that call MPI were inside at once, at least
   double known() const { return covered > wall ? covered : wall; }
   double between() const { return wall - times.ends; }

@@ -33,6 +33,9 @@ constexpr double kKnown = 0.9;
 /// The share of the lateness from which the intervals before the calls say why. Chosen: below, they differ by chance.
 constexpr double kSomeOfIt = 0.2;
 
+/// The share of a rank's time from which its other threads compute. Chosen: the threads of an MPI library take less.
+constexpr double kThreads = 0.1;
+
 /// Whether the catalogue has an algorithm for the collective that native has not: one that knows the arrivals.
 bool served(std::string_view op) {
   return std::ranges::any_of(core::catalogue(), [&](const core::Algorithm& algorithm) {
@@ -141,6 +144,50 @@ Why why(const Profile& profile, const CallFigures& calls, const SiteIntervals& i
   }
   out.chain = chain_of(profile, ranks);
   return out;
+}
+
+/// Where the time of the late rank is, or of the last one of its chain. `site`: before its calls; nullptr: in the whole
+/// run.
+LateCode code_of(const Profile& profile, const Site* site, const Why& why, long rank) {
+  const bool chained = !why.chain.empty();
+  if (chained && why.source == Why::Source::intervals) {
+    if (why.end != ChainEnd::own || !why.last_cause) return {};
+    rank = why.chain.back();
+  }
+  std::size_t cause = chained && why.last_cause ? *why.last_cause : why.cause;
+  double mine = chained && why.last_cause ? why.last_value : why.value,
+         reference = chained && why.last_cause ? why.last_reference : why.reference;
+  bool threads = false;
+  if (why.source == Why::Source::intervals) {
+    // The samples are those of all callers of the site.
+    const RankRow* const row = site->row_of(rank);
+    const auto compared = row ? SiteIntervals(*site, site->baseline).compare(*row) : std::nullopt;
+    if (!compared) return {};
+    mine = compared->mine[computing];
+    reference = compared->others[computing];
+    threads = row->before.threads > kThreads * row->before.wall;
+  } else if (why.source == Why::Source::whole_run) {
+    site = nullptr;
+    const auto part = kTimeColumns[cause].value;
+    cause = part == &ProcessTimes::computing ? std::size_t{computing}
+            : part == &ProcessTimes::blocked ? std::size_t{blocked}
+            : part == &ProcessTimes::runnable ? std::size_t{no_core}
+                                              : std::size_t{kCauses};
+    const auto process = std::ranges::find(profile.processes, rank, &ProcessFigures::rank);
+    threads = process != profile.processes.end() && process->times.threads > kThreads * process->wall;
+  } else {
+    return {};
+  }
+  if (cause != computing && cause != blocked) return {};
+  if (cause == computing) {
+    LateCode out = late_functions(profile, site, rank, mine, reference, threads);
+    if (out.kind != LateCode::Kind::none || out.missing.empty()) return out;
+    const std::string missing = out.missing;
+    out = late_stretch(profile, site, rank);
+    out.missing = missing;
+    return out;
+  }
+  return late_stretch(profile, site, rank);
 }
 
 /// How the awaited rank follows from stretch to stretch of the record.
@@ -262,6 +309,7 @@ Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, 
       out.rank = -1;
       out.why = {};
     }
+  if (out.ranks == 1) out.code = code_of(profile, &site, out.why, out.rank);
   if (out.gain && out.gain->low >= kLittle && out.ranks == 0)
     if ((out.own_times = gains.extremes(index))) out.pattern = LatePattern::unknown;
   return out;
@@ -335,6 +383,7 @@ void find_messages(const Profile& profile, const Gains& gains, const RunTotals& 
     one.why.share = share(most);
     if (chain->cycle) one.kind = FindingKind::message_cycle;
   }
+  if (one.ranks == 1) one.code = code_of(profile, nullptr, one.why, one.rank);
   const auto part = one.why.source == Why::Source::whole_run ? kTimeColumns[one.why.cause].value : nullptr;
   const bool goes = one.ranks == 1 && one.why.sleeps_for == SleepsFor::unknown &&
                     (part == &ProcessTimes::blocked || part == &ProcessTimes::runnable);

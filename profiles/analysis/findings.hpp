@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "profiles/analysis/callers.hpp"
+#include "profiles/analysis/code.hpp"
 #include "profiles/analysis/gain.hpp"
 #include "profiles/analysis/messages.hpp"
 
@@ -113,6 +114,7 @@ struct Finding {
   double last_in = 0;                   ///< calls in which the rank came last
   std::optional<Extremes> own_times{};  ///< where these are unequal, and no single rank is accused
   Why why{};
+  LateCode code{};  ///< of the late rank, or of the last one in its chain
   std::optional<GainRange> gain{};
   /// What the kind is about. Missing are "ranks", "logs" or "arrivals". Cores are taken by "others" or a "quota"; or
   /// ranks have "no_core", or are "unbound". Ranks wait at the "first_call", in "init", or at the "end".

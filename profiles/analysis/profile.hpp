@@ -193,6 +193,7 @@ struct Profile {
   std::vector<analysis::TimedCalls> timed_sites;    ///< longest first
   std::vector<analysis::TimedCalls> thread_sites;   ///< those of the threads that did not start MPI
   analysis::PairsFigures pairs;
+  analysis::CodeFigures code;
   std::vector<analysis::HostLoadFigures> loads;  ///< one per host at most
   std::vector<analysis::UncountedFigures> not_counted;
   std::vector<Site> sites;  ///< in the order of the file

@@ -20,6 +20,7 @@ inline constexpr AnswerKind kPageFile{"a page", "content=\"latecomer report\""};
 inline constexpr AnswerKind kPolicyFile{"a policy", "Written by latecomer advise"};
 inline constexpr AnswerKind kSettingsFile{"settings", "# Written by latecomer advise"};
 inline constexpr AnswerKind kTraceFile{"a trace", "\"latecomer export\""};
+inline constexpr AnswerKind kStacksFile{"folded stacks", ";before "};
 inline constexpr AnswerKind kMetricsFile{"figures for Prometheus", "# HELP latecomer_"};
 
 class AnswerFile {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer export`: writes the recorded arrivals of a profile for trace viewers.
+// `latecomer export`: writes the recorded arrivals of a profile for trace viewers, and its samples for flame graphs.
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -7,6 +7,7 @@
 #include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/format/recorded_calls.hpp"
+#include "profiles/render/folded.hpp"
 #include "profiles/render/otf2.hpp"
 #include "profiles/render/perfetto.hpp"
 
@@ -14,17 +15,27 @@ namespace latecomer::profiles::cli {
 namespace {
 
 struct ExportOptions {
-  std::string file, perfetto, otf2;
+  std::string file, perfetto, otf2, folded;
   Progress::Patience patience;
   bool redact = false, force = false;
 };
 
 int export_(const ExportOptions& o) {
-  if (o.perfetto.empty() && o.otf2.empty()) throw BadUsage("export: name what to write: --perfetto OUT or --otf2 OUT");
-  std::optional<AnswerFile> trace;
+  const bool traces = !o.perfetto.empty() || !o.otf2.empty();
+  if (!traces && o.folded.empty())
+    throw BadUsage("export: name what to write: --perfetto OUT, --otf2 OUT or --folded OUT");
+  std::optional<AnswerFile> trace, stacks;
   if (!o.perfetto.empty()) trace.emplace("--perfetto", o.perfetto, kTraceFile, o.force);
+  if (!o.folded.empty()) stacks.emplace("--folded", o.folded, kStacksFile, o.force);
   const Profile profile =
-      load_profile(o.file, {.patience = o.patience, .names = true, .redacted = o.redact, .record = true});
+      load_profile(o.file, {.patience = o.patience, .names = true, .redacted = o.redact, .record = traces});
+  if (stacks) {
+    if (profile.code.samples.empty())
+      throw BadUsage("'" + o.file + "' holds no samples: the policy key `sampling` is off, the kernel forbids them, " +
+                     "or the job has not ended");
+    stacks->write([&](const Sink& sink) { write_folded(profile, sink); });
+  }
+  if (!traces) return 0;
   const RecordedArrivals& record = record_of(profile, o.file);
   if (record.left_out > 0)
     std::cerr << "latecomer: " << record.left_out << " of " << record.left_out + record.calls.size()
@@ -40,13 +51,16 @@ int export_(const ExportOptions& o) {
 }  // namespace
 
 void add_export(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("export", "Write the recorded arrivals of a profile for a trace viewer");
+  auto* command = app.add_subcommand("export", "Write the recorded arrivals of a profile for a trace viewer, or its samples for a flame graph");
   auto o = std::make_shared<ExportOptions>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
   command->add_option("--perfetto", o->perfetto,
                       "Write a trace for ui.perfetto.dev or chrome://tracing to this file (- for stdout).");
   command->add_option("--otf2", o->otf2,
                       "Write an archive in the Open Trace Format 2 to this new folder, for Vampir or Score-P's tools.");
+  command->add_option("--folded", o->folded,
+                      "Write the samples of the running code to this file (- for stdout), as folded stacks for "
+                      "flamegraph.pl, speedscope or inferno: rank, next call, function.");
   AnswerFile::add_force(*command, o->force);
   command->add_flag("--redact", o->redact, "Leave out command lines, names of hosts and directories.");
   Progress::add_option(*command, o->patience);
@@ -60,7 +74,8 @@ definition of waiting is that of the report. Details of a slice: call site, byte
 
 Example:
   $ latecomer export job.json --perfetto job.trace.json
-  $ latecomer export job.json --otf2 job.traces)");
+  $ latecomer export job.json --otf2 job.traces
+  $ latecomer export job.json --folded - | flamegraph.pl > job.svg)");
   command->callback([o, &action] { action = [o] { return export_(*o); }; });
 }
 

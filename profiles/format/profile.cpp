@@ -18,6 +18,7 @@
 #include "profiles/base/descriptor.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/format/callers.hpp"
+#include "profiles/format/code.hpp"
 #include "profiles/format/message_kinds.hpp"
 #include "profiles/record/job_size.hpp"
 
@@ -219,6 +220,7 @@ class ProfileWriter {
       }
       add_peers(process, p.process.peers, 1);
       add_threads(process, p.process);
+      add_sampling(process, p.process.sampling);
       put(std::string(i ? "," : "") + "\n" + json_text(process));
     }
     put("]," + hosts_text() + "\n\"not_counted\": " + json_text(not_counted_json()) +
@@ -233,7 +235,8 @@ class ProfileWriter {
     write_timed_sites(false);
     put("],\n\"thread_sites\": [");
     write_timed_sites(true);
-    put("],\n\"pairs\": ");
+    put("],\n\"code\": " + json_text(code_json(all_, per_row_), 1));
+    put(",\n\"pairs\": ");
     write_pairs();
     put(",\n\"communicators\": [");
     write_groups();
@@ -751,6 +754,11 @@ class ProfileWriter {
     if (sums.timed < sums.calls) out["time_error_ns"] = sums.error();
     if (sums.together > 0) out["together_ns"] = sums.together;
     return out;
+  }
+
+  static void add_sampling(Json& process, const Sampling& of) {
+    if (of.hz > 0) process["sampling"] = {{"hz", of.hz}, {"taken", of.taken}, {"lost", of.lost}};
+    else if (!of.why_not.empty()) process["sampling"] = {{"hz", 0}, {"why_not", of.why_not}};
   }
 
   /// Of the threads that did not start MPI.

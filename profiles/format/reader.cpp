@@ -303,6 +303,11 @@ std::vector<analysis::ProcessFigures> processes_of(const Json& profile) {
     if (one.covered > 0) one.covered += one.times.init;
     one.messages_error = number_in(p, "messages_error_ns");
     one.peers = peers_of(p);
+    if (const auto sampling = p.find("sampling"); sampling != p.end())
+      one.sampling = {.hz = number_in(*sampling, "hz"),
+                      .taken = number_in(*sampling, "taken"),
+                      .lost = number_in(*sampling, "lost"),
+                      .why_not = sampling->value("why_not", "")};
     one.all_threads_inside = number_in(p, "all_threads_in_mpi_ns");
     for (const Json& row : p.value("threads", Json::array())) {
       analysis::ProcessFigures::Threads& its = one.threads.emplace_back();
@@ -318,6 +323,33 @@ std::vector<analysis::ProcessFigures> processes_of(const Json& profile) {
 std::optional<double> known(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found == object.end() || found->is_null() ? std::optional<double>() : found->get<double>();
+}
+
+std::string call_of(const Json& id) { return id.is_null() ? "" : id.get<std::string>(); }
+
+analysis::CodeFigures code_of(const Json& code) {
+  analysis::CodeFigures out;
+  for (const Json& one : code["places"])
+    out.places.push_back(
+        {frame_of(one["frame"]), one["function_offset"].get<std::string>(), one["samples"].get<double>()});
+  for (const Json& one : code["samples"]) {
+    analysis::CodeFigures::Samples& to = out.samples.emplace_back();
+    // Only a damaged profile has a place that is not there.
+    if (const Json& place = one["place"]; !place.is_null() && place.get<std::size_t>() < out.places.size())
+      to.place = place.get<std::size_t>();
+    to.next = call_of(one["next"]);
+    to.collective = call_of(one["collective"]);
+    for (const Json& row : one["by_rank"]) to.rows.emplace_back(row["rank"].get<long>(), row["samples"].get<double>());
+  }
+  for (const Json& one : code["stretches"]) {
+    analysis::CodeFigures::Stretch& to = out.stretches.emplace_back();
+    to.from = call_of(one["from"]);
+    to.to = call_of(one["to"]);
+    to.collective = call_of(one["collective"]);
+    for (const Json& row : one["by_rank"])
+      to.rows.push_back({row["rank"].get<long>(), row["stretches"].get<double>(), row["time_ns"].get<double>()});
+  }
+  return out;
 }
 
 std::vector<analysis::HostLoadFigures> loads_of(const Json& profile) {
@@ -576,6 +608,7 @@ Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
   }
   for (const Json& site : json.value("timed_sites", Json::array())) out.timed_sites.push_back(timed_site_of(site));
   for (const Json& site : json.value("thread_sites", Json::array())) out.thread_sites.push_back(timed_site_of(site));
+  if (const auto code = json.find("code"); code != json.end()) out.code = code_of(*code);
   if (const auto pairs = json.find("pairs"); pairs != json.end()) out.pairs = pairs_of(*pairs);
   if (const auto all = json.find("communicators"); all != json.end())
     for (const Json& one : *all)

@@ -93,6 +93,9 @@ class Redaction {
         for (const Json& frame : site["frames"])
           for (const char* key : {"module", "file"})
             if (frame[key].is_string()) note_directory(frame[key].get<std::string>());
+    for (const Json& place : profile.value("code", Json::object()).value("places", Json::array()))
+      for (const char* key : {"module", "file"})
+        if (const Json& path = place["frame"][key]; path.is_string()) note_directory(path.get<std::string>());
     for (const Json& place : last_state.value("places", Json::array()))
       note_directory(place["frames"][0]["module"].get<std::string>());
     note_directory(program_);

@@ -19,11 +19,12 @@ enum class CostOf : std::uint8_t {
   files,     ///< snapshots
   causes,    ///< readings of the kernel's counters
   messages,  ///< the timing of message calls
+  samples,   ///< samples of the running code, by what one was measured to take
   count,     ///< calls that are only counted, and the begins of their epochs
 };
-inline constexpr std::size_t kCosts = 7;
+inline constexpr std::size_t kCosts = 8;
 inline constexpr std::array<std::string_view, kCosts> kCostNames = {"start",  "log",      "exchange", "files",
-                                                                    "causes", "messages", "count"};
+                                                                    "causes", "messages", "samples", "count"};
 struct Costs {
   std::array<core::Nanoseconds, kCosts> of{};
   core::Nanoseconds sum() const { return std::accumulate(of.begin(), of.end(), core::Nanoseconds{0}); }

@@ -74,6 +74,11 @@ void Merged::add(const Contribution& one) {
     pairs[peer.fetched != 0 ? std::pair{peer.row, own} : std::pair{own, peer.row}].merge(peer.sums);
   }
   messages.add(one.message_ends, ranks_per_row(one.job.ranks));
+  for (const CodePlace& place : one.places) {
+    places.try_emplace(place.frame.site, place);
+    code.whole[place.frame.site] = place.whole;
+  }
+  code.add(one.code, one.stretches, row);
   sum.edges += one.edges;
   sum.edge_sum += one.edge_sum;
   take_frames(one.frames);
@@ -114,6 +119,8 @@ void Merged::merge(Merged&& other) {
   for (const auto& [key, sums] : other.pairs) pairs[key].merge(sums);
   limit_timed();
   messages.merge(std::move(other.messages), ranks_per_row(sum.job.ranks));
+  code.merge(other.code);
+  places.merge(other.places);
   sum.edges += other.sum.edges;
   sum.edge_sum += other.sum.edge_sum;
   take_frames(other.sum.frames);

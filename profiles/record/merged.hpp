@@ -76,6 +76,8 @@ class Merged {
   std::map<TimedKey, Lengths> lengths;                          ///< of messages at these sites
   PairTable pairs;
   MessageMatches messages;  ///< of the ranks that finished
+  CodeOfRanks code;
+  std::map<std::uint64_t, CodePlace> places;  ///< of `code`
   std::uint64_t warnings_dropped = 0;
   std::uint64_t texts_dropped = 0;    ///< number of plans and decisions that were dropped
   std::uint64_t records_dropped = 0;  ///< number of records in logs that were dropped
@@ -87,6 +89,7 @@ class Merged {
   /// What follows `sum` in the bytes.
   static auto parts_of(auto& m) {
     return std::tie(m.members, m.warnings, m.plans, m.decisions, m.before, m.timed, m.lengths, m.pairs, m.messages,
+                    m.code, m.places,
                     m.without_rows_, m.folded_, m.warnings_dropped, m.texts_dropped, m.records_dropped, m.sizes_differ,
                     m.logs_below_, m.text_bytes_);
   }

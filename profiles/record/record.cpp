@@ -19,11 +19,11 @@ std::uint64_t site_hash(std::string_view build_id, std::string_view module, std:
   return h == 0 ? 1 : h;
 }
 
-std::string SiteKey::id() const {
-  const std::uint64_t h =
-      core::mix64(site ^ core::mix64(static_cast<std::uint64_t>(op) << 32 | static_cast<std::uint32_t>(comm_size)));
-  return core::hex16(h);
+std::uint64_t SiteKey::number() const {
+  return core::mix64(site ^ core::mix64(static_cast<std::uint64_t>(op) << 32 | static_cast<std::uint32_t>(comm_size)));
 }
+
+std::string SiteKey::id() const { return core::hex16(number()); }
 
 void LocalSite::merge(const LocalSite& o) {
   calls += o.calls;
@@ -301,7 +301,7 @@ auto head_of(auto& c) {
                   c.job.wall_time_s, c.job.network_from, c.job.network, c.job.record_arrivals, c.job.promised,
                   c.job.forced, c.job_key, c.finished, c.rank, c.host, c.clock_domain, c.clock_offset,
                   c.clock_uncertainty, c.clock_looks, c.edges, c.edge_sum, c.process, c.unplanned, c.loads,
-                  c.not_counted, c.timed_sites, c.peers, c.frames);
+                  c.not_counted, c.timed_sites, c.peers, c.frames, c.places, c.code, c.stretches);
 }
 
 /// Those at the end.

@@ -19,6 +19,7 @@
 #include "profiles/record/arrivals.hpp"
 #include "profiles/record/call_record.hpp"
 #include "profiles/record/call_sample.hpp"
+#include "profiles/record/code_samples.hpp"
 #include "profiles/record/cost.hpp"
 #include "profiles/record/digest.hpp"
 #include "profiles/record/histogram.hpp"
@@ -444,6 +445,14 @@ struct Frame {
   }
 };
 
+/// A few bytes of a function's code, or all of a function: the latter lies at the function's begin.
+struct CodePlace {
+  Frame frame;  ///< its `site` is the same on every rank. Offset 0: a whole module
+  std::uint64_t start = 0;  ///< offset of the function; 0: not known
+  std::uint64_t whole = 0;  ///< `frame.site` of the whole function
+  static auto members(auto& p) { return std::tie(p.frame, p.start, p.whole); }
+};
+
 /// A rule of the policy that names an algorithm for an operation.
 struct ForcedRule {
   std::int32_t algorithm = -1;  ///< index in the catalogue
@@ -522,9 +531,11 @@ struct Process {
   Nanoseconds messages_error = 0;   ///< standard error of `usage.messages`
   std::vector<ThreadSums> threads;  ///< of the threads that did not start MPI, and call it
   Nanoseconds all_inside = 0;  ///< time for which all threads that call MPI were inside at once; 0: one thread does
+  Sampling sampling;
   static auto members(auto& p) {
     return std::tie(p.usage, p.peers, p.cores, p.host_cores, p.courteous, p.cost, p.init, p.ended, p.unlogged,
-                    p.message_calls, p.message_calls_timed, p.messages_error, p.core_list, p.threads, p.all_inside);
+                    p.message_calls, p.message_calls_timed, p.messages_error, p.core_list, p.threads, p.all_inside,
+                    p.sampling);
   }
 };
 
@@ -548,6 +559,9 @@ struct Contribution {
   std::vector<Unplanned> unplanned;
   std::vector<TimedSite> timed_sites;   ///< those of the main thread first; empty in Merged::sum
   std::vector<StreamEnd> message_ends;  ///< of a process that has finished; empty in Merged::sum
+  std::vector<CodePlace> places;        ///< of `code`; of a process that has finished; empty in Merged::sum
+  std::vector<CodeSamples> code;        ///< likewise
+  std::vector<Stretch> stretches;       ///< empty in Merged::sum
   std::vector<HostLoad> loads;          ///< of this host, if this process measures it
   NotCounted not_counted;               ///< without the kinds that the local sites tell
   std::vector<PeerSums> peers;          ///< of the main thread, those that are not zero; empty in Merged::sum

@@ -21,6 +21,7 @@ struct SiteKey {
   SiteKey site_only() const { return {site, op, comm_size}; }
   /// 16 hexadecimal digits, the same on every rank and in every run of the same binaries.
   std::string id() const;
+  std::uint64_t number() const;  ///< the id as a number
 };
 
 }  // namespace latecomer::profiles

@@ -25,6 +25,7 @@ namespace {
 using analysis::ChainEnd;
 using analysis::Finding;
 using analysis::FindingKind;
+using analysis::LateCode;
 using analysis::LatePattern;
 using analysis::LiveRank;
 using analysis::LiveState;
@@ -180,6 +181,41 @@ std::string why_text(const Why& why) {
   return "it " + out + share;
 }
 
+/// Which code makes the rank late; "": not known.
+std::string code_text(const LateCode& code) {
+  const auto time = [&](double value) { return code.whole_run ? percent(Share::of(value, 1)) : human_time(value); };
+  const char* const of = code.whole_run ? " of the run" : " per call";
+  switch (code.kind) {
+    case LateCode::Kind::none:
+      break;
+    case LateCode::Kind::alike: {
+      char ratio[32];
+      std::snprintf(ratio, sizeof ratio, "%.2f", code.ratio);
+      return std::string("in all functions alike (x") + ratio + "): more data, a slower core, or other load";
+    }
+    case LateCode::Kind::spread:
+      return "the difference is spread: no function has 20% of it";
+    case LateCode::Kind::functions: {
+      std::string out;
+      constexpr std::size_t kShown = 3;
+      for (std::size_t i = 0; i < std::min(kShown, code.parts.size()); ++i) {
+        const LateCode::Part& part = code.parts[i];
+        out += (i == 0 ? "" : "; ") + time(part.mine - part.reference) + " (+- " + time(part.error) + ") more" + of +
+               " in " + part.name + ", " + time(part.mine) + " against " + time(part.reference);
+      }
+      return out;
+    }
+    case LateCode::Kind::stretch: {
+      std::string out = "that is between " + code.from + " and " + code.to;
+      if (!code.parts.empty())
+        out += ", " + human_time(code.parts.front().mine) + " in the mean against " +
+               human_time(code.parts.front().reference);
+      return out;
+    }
+  }
+  return "";
+}
+
 constexpr const char* pattern_text(LatePattern pattern) {
   switch (pattern) {
     case LatePattern::since:
@@ -219,6 +255,7 @@ void write_imbalance(const Finding& one, FindingText& out) {
   if (const std::string pattern = pattern_text(one.pattern); !pattern.empty())
     why += (why.empty() ? "" : "; ") + pattern;
   if (!why.empty()) out.why.push_back(why);
+  if (const std::string code = code_text(one.code); !code.empty()) out.why.push_back(code);
   out.next = "latecomer report --site " + one.site->id + " FILE";
 }
 
@@ -236,6 +273,7 @@ void write_message_wait(const Finding& one, const RunTotals& t, FindingText& out
       text += ", which " + compared(kSpends[one.why.cause], one.why.value, one.why.reference, true);
     out.why.push_back(text);
   }
+  if (const std::string code = code_text(one.code); !code.empty()) out.why.push_back(code);
   out.next = "latecomer report --all FILE";
 }
 
@@ -397,6 +435,11 @@ std::string not_known(const Profile& profile, const std::vector<Finding>& findin
     return one.kind != FindingKind::transfer && !one.gain && !one.no_gain.empty();
   });
   if (gains != findings.end()) out = "what less waiting would save. " + gains->no_gain;
+  const auto code = std::ranges::find_if(findings, [](const Finding& one) { return !one.code.missing.empty(); });
+  if (code != findings.end())
+    out += (out.empty() ? "" : " And ") + std::string("in which function ") +
+           rank_text(code->why.chain.empty() ? code->rank : code->why.chain.back()) + " computes longer: " +
+           code->code.missing + ".";
   const LiveState& last = profile.last_state;
   if (!last.ranks.empty() && last.ended &&
       std::ranges::all_of(last.ranks, [](const analysis::LiveRank& r) { return r.watched < 0; }))
@@ -503,6 +546,27 @@ std::vector<std::string> verdict(const Judgement& judgement) {
   return out;
 }
 
+namespace {
+
+Json code_json(const LateCode& code) {
+  constexpr const char* kKinds[] = {"none", "functions", "alike", "spread", "stretch"};
+  Json out = {{"kind", kKinds[static_cast<std::size_t>(code.kind)]},
+              {"unit", code.kind == LateCode::Kind::stretch ? "ns per stretch"
+                       : code.whole_run                     ? "share of the run"
+                                                            : "ns per call"}};
+  if (code.kind == LateCode::Kind::alike) out["ratio"] = code.ratio;
+  if (code.kind == LateCode::Kind::stretch) {
+    out["from"] = code.from;
+    out["to"] = code.to;
+  }
+  for (const LateCode::Part& part : code.parts)
+    out["parts"].push_back(
+        {{"name", part.name}, {"value", part.mine}, {"reference", part.reference}, {"error", part.error}});
+  return out;
+}
+
+}  // namespace
+
 Json findings_json(const Judgement& judgement) {
   Json out = Json::array();
   for (std::size_t i = 0; i < judgement.findings.size(); ++i) {
@@ -543,6 +607,7 @@ Json findings_json(const Judgement& judgement) {
     } else if (!w.chain.empty()) {
       why = {{"cause", nullptr}, {"share", w.share}, {"chain", chain}};
     }
+    if (one.code.kind != LateCode::Kind::none) why["code"] = code_json(one.code);
     if (one.gain)
       gain = {{"low", one.gain->low},
               {"high", one.gain->high},
@@ -551,6 +616,7 @@ Json findings_json(const Judgement& judgement) {
     const char* confidence = one.gain ? "modelled" : w.source == Why::Source::intervals ? "sampled" : "measured";
     Json missing = Json::array();
     if (!w.missing.empty()) missing.push_back(w.missing);
+    if (!one.code.missing.empty()) missing.push_back(one.code.missing);
     if (!one.gain && !one.no_gain.empty()) missing.push_back(one.no_gain);
     Json text = Json::array();
     for (const auto* lines : {&judgement.texts[i].where, &judgement.texts[i].why})

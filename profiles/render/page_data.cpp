@@ -224,6 +224,32 @@ Json causes(const std::optional<analysis::Causes>& shares) {
   return out;
 }
 
+/// The functions of each rank with the most samples, as [rank, samples, [[name, samples], ...]].
+Json functions(const Profile& profile) {
+  constexpr std::size_t kMost = 8;  // chosen: the details of a rank list them
+  std::map<long, std::map<std::string, double>> ranks;
+  for (const analysis::CodeFigures::Samples& one : profile.code.samples) {
+    const std::string name =
+        one.place ? analysis::short_name(analysis::function_named(profile.code.places[*one.place])) : "other functions";
+    for (const auto& [rank, samples] : one.rows) ranks[rank][name] += samples;
+  }
+  Json out = Json::array();
+  for (const auto& [rank, all] : ranks) {
+    std::vector<std::pair<double, std::string>> order;
+    double sum = 0;
+    for (const auto& [name, samples] : all) {
+      order.emplace_back(samples, name);
+      sum += samples;
+    }
+    std::ranges::stable_sort(order, std::greater(), [](const auto& one) { return one.first; });
+    if (order.size() > kMost) order.resize(kMost);
+    Json rows = Json::array();
+    for (const auto& [samples, name] : order) rows.push_back({name, samples});
+    out.push_back({rank, sum, rows});
+  }
+  return out;
+}
+
 Json tables(const analysis::Analysis& analysis) {
   const auto waited = [](const analysis::Figures& row) {
     return row.wall > 0 ? share_json(row.waited, row.covered) : Json(0);
@@ -328,6 +354,7 @@ Json page_data(const Profile& profile) {
           {"time", time_bars(profile.analysis, ranks)},
           {"communicators", communicators(profile)},
           {"timed", timed_sites(profile)},
+          {"functions", functions(profile)},
           {"pairs", pairs(profile, ranks)},
           {"sites_alone", alone},
           {"heat", heat_map(shown, profile.analysis.ranks_per_row(), ranks)},

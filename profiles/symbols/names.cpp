@@ -105,6 +105,8 @@ bool resolve_names(Json& profile, Progress::Patience patience) {
     if (const auto timed = profile.find(list); timed != profile.end())
       for (Json& site : *timed)
         for (Json& frame : site["frames"]) name(frame, &frame == &site["frames"].front());
+  if (const auto code = profile.find("code"); code != profile.end())
+    for (Json& place : (*code)["places"]) name(place["frame"], false);
   if (const auto state = profile.find("last_state"); state != profile.end())
     for (Json& place : (*state)["places"])
       for (Json& frame : place["frames"]) name(frame, true);

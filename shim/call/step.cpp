@@ -220,6 +220,12 @@ bool exchange_is_due(const ObservedCall& call) {
   if (call.n >= state.tree.look_at) look_for_messages(state, call.n);
 }
 
+/// The id of the call's site in the profile.
+std::uint64_t id_of(const ObservedCall& call) {
+  return profiles::call_id(profiles::SiteKey{call.slot->site.load(std::memory_order_relaxed), call.signature.op,
+                                             call.state->size});
+}
+
 }  // namespace
 
 bool may_wait_nonblocking(const CommState& state, const core::Signature& signature) {
@@ -252,6 +258,13 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
     if (mpi_time.watched) {
       if (blocks) sampler.end_interval_at_arrival();
       else sampler.discard_interval();
+      if (blocks) {
+        const std::uint64_t id = id_of(call);
+        code_sampler.enter_call([&] { return id; }, call.arrival - job_clocks().offset.load(std::memory_order_relaxed));
+        code_sampler.end_interval(id);
+      } else {
+        code_sampler.end_interval(0);
+      }
       end_span_at_entry(call.arrival - job_clocks().offset.load(std::memory_order_relaxed), nullptr);
     }
     if (blocks) show_call(call);
@@ -297,6 +310,10 @@ void end_call(ObservedCall& call) noexcept {
     }
   leave_mpi(profiles::ThreadPart::collectives, 1, own, at, nullptr);
   end_span_at_exit(at, &MpiTime::collectives);
+  if (mpi_time.watched && call.counts() && call.slot) {
+    code_sampler.leave_call(id_of(call), at);
+    code_sampler.end_rest();
+  }
   if (after.identify || after.meet) [[unlikely]]
     do_together(state, after);
   try {
@@ -307,7 +324,10 @@ void end_call(ObservedCall& call) noexcept {
     keep_on_disk(at);
     if (state.member.rests() && call.slot && !call.decision.algorithm) [[unlikely]] {
       idle_begin(call);
-      if (state.idle.left > 0) sampler.discard_interval();
+      if (state.idle.left > 0) {
+        sampler.discard_interval();
+        code_sampler.rest();
+      }
     } else if (timed) {
       time_of_log(exit, had);
     }

@@ -15,6 +15,7 @@ void end_open_stretch() {
 }
 
 void Polling::begin_stretch(const CallPlace& place) {
+  code_sampler.enter_call([&] { return profiles::call_id(timed_sites.at(place).key); });
   mpi_time.polls = true;
   weight_ = mpi_time.messages.weigh_next();
   if (weight_ == 0) return;
@@ -32,9 +33,20 @@ void Polling::begin_stretch(const CallPlace& place) {
   add(stretch_.end_piece(reading.times(), reading.begin, reading.end));
   if (reading.times()) sampler.end_span(*reading.times(), reading.end);
   shown_ = stretch_.waits();
+  end_code(shown_);
   if (shown_) live_enter_message(site_->key);
   if (!shown_) charge_polls(polls);
   live->message.store(shown_ ? stretch_.began() : 0, std::memory_order_relaxed);
+}
+
+/// Samples of a wait are no code of the program.
+void Polling::end_code(bool waited) {
+  if (waited) {
+    code_sampler.leave_call();
+    code_sampler.forget_call();
+  } else {
+    code_sampler.enter_call([&] { return profiles::call_id(site_->key); });
+  }
 }
 
 void Polling::add(const PollWait& wait) {
@@ -45,9 +57,14 @@ void Polling::add(const PollWait& wait) {
 
 Wait Polling::end_stretch() {
   mpi_time.polls = false;
-  if (weight_ == 0) return {};
+  if (weight_ == 0) {
+    code_sampler.leave_call();  // a stretch that rests is short, and its kind is not known
+    return {};
+  }
   if (std::exchange(shown_, false)) live->message.store(0, std::memory_order_relaxed);
-  add(stretch_.end_stretch());
+  const PollWait last = stretch_.end_stretch();
+  end_code(last.time > 0);
+  add(last);
   if (waited_ > 0) {
     site_->sums.calls += weight_;
     site_->sums.add(weight_, waited_);

@@ -43,6 +43,7 @@ class Polling {
  private:
   void begin_stretch(const CallPlace& place);
   void end_piece();
+  void end_code(bool waited);
   void add(const PollWait& wait);
 
   PollStretch stretch_;

@@ -14,6 +14,7 @@
 #include "core/base/text.hpp"
 #include "profiles/record/call_draw.hpp"
 #include "profiles/record/record.hpp"
+#include "shim/causes/code_samples.hpp"
 #include "shim/causes/poll_stretch.hpp"
 #include "shim/causes/thread_rows.hpp"
 #include "shim/causes/timed_sites.hpp"
@@ -147,6 +148,7 @@ class MessageCall {
         begin();
         return;
       }
+      if (site_) code_sampler.enter_call([&] { return profiles::call_id(site_->key); });
       // A negative time is unknown. It differs from that of the last call, so that the rank does not seem to stand
       // still.
       live->message.store(-static_cast<std::int64_t>(mpi_time.messages.resting()), std::memory_order_relaxed);
@@ -167,12 +169,16 @@ class MessageCall {
     if (!open_) return {};
     open_ = false;
     live->message.store(0, std::memory_order_relaxed);
-    return weight_ > 0 ? end_timed() : Wait{};
+    if (weight_ > 0) return end_timed();
+    if (site_) code_sampler.leave_call();
+    return {};
   }
 
  private:
   void begin() {
-    const Nanoseconds at = end_span_at_entry(now(), &MpiTime::read);
+    const Nanoseconds came = now();
+    if (site_) code_sampler.enter_call([&] { return profiles::call_id(site_->key); }, came);
+    const Nanoseconds at = end_span_at_entry(came, &MpiTime::read);
     begin_ = at - mpi_time.marked();
     enter_mpi(at);
     live->message.store(at, std::memory_order_relaxed);
@@ -185,6 +191,7 @@ class MessageCall {
     leave_mpi(profiles::ThreadPart::messages, weight_, time, at, thread_site_);
     if (site_) site_->sums.add(weight_, time);
     end_span_at_exit(at, &MpiTime::read);
+    if (site_) code_sampler.leave_call(profiles::call_id(site_->key), at);
     keep_on_disk(at);
     return site_ && time > kTransfer ? Wait{weight_ * time, &site_->sums} : Wait{};
   }
@@ -245,7 +252,9 @@ class OtherCall {
     }
     if (mpi_time.watched) site_ = count_at_site(place);
     else thread_site_ = count_on_thread(place);
-    const Nanoseconds at = end_span_at_entry(now(), sum);
+    const Nanoseconds came = now();
+    if (site_) code_sampler.enter_call([&] { return profiles::call_id(site_->key); }, came);
+    const Nanoseconds at = end_span_at_entry(came, sum);
     begin_ = at - mpi_time.marked();
     enter_mpi(at);
     live->message.store(at, std::memory_order_relaxed);
@@ -261,6 +270,7 @@ class OtherCall {
     live->message.store(0, std::memory_order_relaxed);
     if (site_) site_->sums.add(1, time);
     end_span_at_exit(at, sum_);
+    if (site_) code_sampler.leave_call(profiles::call_id(site_->key), at);
     keep_on_disk(at);
   }
 

@@ -100,6 +100,7 @@ void refresh_contribution(const JobLock& lock, bool finished) {
     c.peers.clear();
     peer_table.for_each([&](const profiles::PeerSums& one) { c.peers.push_back(one); });
     if (finished) message_ends.list_ends(c.message_ends);
+    code_sampler.list(c, finished);
     c.process.message_calls = calls.timed() + calls.resting();
     c.process.message_calls_timed = calls.timed();
     c.process.messages_error = static_cast<Nanoseconds>(calls.error());

@@ -111,8 +111,15 @@ void stay_alone(const char* why, const std::string& suffix = "") {
 
 /// From now on `latecomer who` can see the process, its waiting calls are timed, and it writes snapshots.
 void show_job() {
-  if (!job_rules().policy.causes) sampler.decline_sampling();
-  else sampler.begin_first_interval(job_clocks().common_now());
+  if (!job_rules().policy.causes) {
+    sampler.decline_sampling();
+  } else {
+    sampler.begin_first_interval(job_clocks().common_now());
+    if (mpi_time.watched) {
+      code_sampler.begin_samples(job_rules().policy.sampling_hz);
+      code_sampler.begin_first_stretch(now());
+    }
+  }
   if (job_process().entered > 0) JobLock()->mine.process.init = now() - job_process().entered;
   timing.store(job_rules().policy.causes, std::memory_order_relaxed);
   // Messages of several threads at the same time have no order.

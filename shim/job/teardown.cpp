@@ -38,6 +38,7 @@ int on_end(MPI_Comm, int, void*, void*) {
   message_ends.end_numbers();
   lose_pending();
   sampler.stop_sampling();
+  code_sampler.end_samples();
   live->since.store(now(), std::memory_order_relaxed);
   live->inside.store(profiles::LiveLine::kFinalizing, std::memory_order_relaxed);
   const Gathered gathered = job_world().together ? gather_profile() : Gathered::partly;

@@ -26,7 +26,8 @@ class Spent {
   Nanoseconds all() const { return of(profiles::CostOf::start) + in_run(); }
   /// Beyond the bare count, and without the start.
   Nanoseconds in_run() const {
-    return of_logs() + of(profiles::CostOf::files) + of(profiles::CostOf::causes) + of(profiles::CostOf::messages);
+    return of_logs() + of(profiles::CostOf::files) + of(profiles::CostOf::causes) + of(profiles::CostOf::messages) +
+           of(profiles::CostOf::samples);
   }
 
  private:

@@ -645,6 +645,8 @@ function show_ranks() {
       cell.append(facts(columns.slice(1).map(c => [c.name, c.text(r)])));
       if (r[8]) cell.append(small_table("Causes of the lateness" + of(r), ["cause", "share"], r[8].map(e => [e[0], percent(e[1])])));
       else cell.append(element("p", {class: "note"}, "No cause: the rank was not late, or by less than 1% of its time, or too few of its intervals were sampled."));
+      const code = data.functions.find(f => f[0] === r[0]);
+      if (code) cell.append(small_table(`Functions outside MPI, by ${count(code[1])} samples`, ["function", "share of the computing time"], code[2].map(e => [e[0], percent(e[1] / code[1])])));
     }});
 }
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which code the thread that started MPI runs outside the calls that may wait. The kernel writes samples of that
+// thread's instruction pointer into a ring in memory, by a clock of its processor time. A call that may wait takes them
+// out at its entry, and throws away at its exit what came meanwhile. So a wait that spins never fills the ring, and a
+// sample needs no time of its own. No signal, and no system call while the job runs. A forked child never touches the
+// ring, whose mapping it lacks.
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "profiles/record/record.hpp"
+#include "shim/clock.hpp"
+
+namespace latecomer::shim {
+
+/// Samples and stretches between two calls, until the next blocking collective tells before which one they were, and
+/// after that. Only the thread that started MPI uses it.
+class CodeSampler {
+ public:
+  /// Opens the ring for this thread, or says why not. `hz`: what the policy wants, which the budget may lower.
+  void begin_samples(double hz);
+  /// A stretch begins.
+  void begin_first_stretch(Nanoseconds at) { left_at_ = at; }
+  /// Nothing changes any more, and the ring is gone.
+  void end_samples();
+
+  /// The call of that id begins, which may wait. `Id`: computes it, if there is something to keep.
+  template <typename Id>
+  void enter_call(Id id) {
+    if (ring_has_more()) [[unlikely]]
+      take_samples(id());
+  }
+  /// It ends, and nobody knows when it began and ended.
+  void leave_call() {
+    if (ring_has_more()) [[unlikely]]
+      drop_samples();
+  }
+  /// As enter_call(), with its time.
+  template <typename Id>
+  void enter_call(Id id, Nanoseconds at) {
+    enter_call(id);
+    if (at - left_at_ >= kShort) [[unlikely]]
+      add_stretch(at, id());
+  }
+  void leave_call(std::uint64_t id, Nanoseconds at) {
+    leave_call();
+    from_ = id;
+    left_at_ = at;
+  }
+  /// The call before is not known: polls came after it that were a wait.
+  void forget_call() { left_at_ = INT64_MAX; }
+  /// All samples and stretches until now were before that collective. 0: not known.
+  void end_interval(std::uint64_t collective) {
+    if (open_samples_ > 0 || open_stretches_ > 0) [[unlikely]]
+      keep_interval(collective);
+  }
+  /// Collectives follow that nobody sees, until the next full one has ended.
+  void rest() { resting_ = true; }
+  void end_rest() { resting_ = false; }
+
+  /// Replaces what the contribution has. `finished`: also the functions, which takes some ms and memory.
+  void list(profiles::Contribution& out, bool finished) const;
+
+ private:
+  /// Lies in memory that a forked child finds empty, because it lacks the ring.
+  struct Own {
+    perf_event_mmap_page* ring;
+  };
+  struct Place {
+    std::uintptr_t address = 0;  ///< of the first sample in its block; 0: free
+    std::uint64_t next = 0, collective = 0, samples = 0;
+  };
+  /// Derived: functions begin at multiples of 16, so a block is of one function.
+  static constexpr std::uint64_t kBlock = 16;
+  /// Derived: 1,024 places of 32 bytes, and 256 of 40 bytes: 42 KiB per process, mapped as used. Of tables that are three
+  /// quarters full, further samples count for no function, and further stretches for no call.
+  static constexpr std::size_t kPlaces = 1024, kStretches = 256;
+  /// Derived: an interval with more calls from different sites counts in pieces.
+  static constexpr std::size_t kOpen = 64;
+  /// The places in the code that the profile has of a process; those with fewer samples count for their functions.
+  /// Derived: with four calls that come next each, 10 KiB per process.
+  static constexpr std::size_t kMostPlaces = 96;
+  /// The shortest stretch that counts. Chosen: adding it takes 0.1% of it.
+  static constexpr Nanoseconds kShort = 20'000;
+
+  bool ring_has_more() const {
+    const perf_event_mmap_page* const ring = own_->ring;
+    return ring && __atomic_load_n(&ring->data_head, __ATOMIC_RELAXED) != tail_;
+  }
+  void take_samples(std::uint64_t next);
+  void drop_samples();
+  template <typename Take>
+  void read_ring(Take take);
+  void add_stretch(Nanoseconds at, std::uint64_t to);
+  void keep_interval(std::uint64_t collective);
+  void keep_samples(const Place& more);
+  void keep_stretch(const profiles::StretchKey& key, const profiles::StretchSums& sums);
+  void list_places(profiles::Contribution& out) const;
+  void forget_unloaded();
+  std::string open_ring(double hz);
+
+  static constinit Own none_;
+  Own* own_ = &none_;
+  std::uint64_t tail_ = 0;  ///< what was read of the ring
+  int event_ = -1;
+  bool resting_ = false, was_full_ = false;
+  Nanoseconds left_at_ = INT64_MAX;  ///< the exit of the last call; INT64_MAX: not known
+  std::uint64_t from_ = 0;           ///< that call
+  unsigned refreshed_ = 0;
+  std::size_t open_samples_ = 0, open_stretches_ = 0, used_places_ = 0, used_stretches_ = 0;
+  std::array<Place, kOpen> samples_now_{};
+  std::array<profiles::Stretch, kOpen> stretches_now_{};
+  std::array<Place, kPlaces> places_{};
+  std::array<profiles::Stretch, kStretches> stretches_{};
+  std::uint64_t placeless_ = 0;          ///< samples without a place
+  profiles::StretchSums placeless_stretches_;
+  profiles::Sampling sampling_;
+};
+extern constinit CodeSampler code_sampler;
+
+}  // namespace latecomer::shim

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One rank is late before every allreduce, by code that is known.
+ * Usage: code WHAT RANK CALLS MILLISECONDS
+ * hot: it computes longer in flux(), beside update() and relax(), which are equal. alike: 1.5 times as long in all three.
+ * spread: it also runs ten functions for a tenth of the time each. sleep: it sleeps between MPI_Waitall and the
+ * allreduce. thread: its second thread computes meanwhile. fork: as hot, and every rank forks children that compute and
+ * end by exit or exec. overflow: it computes once for all calls, without MPI. */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile double sink;
+
+/* Functions of the same work, which the compiler keeps apart. */
+#define WORK(name, add)                                  \
+  __attribute__((noinline)) static void name(long n) {   \
+    double x = add;                                      \
+    for (long i = 0; i < n; ++i) x = x * 0.999999 + add; \
+    sink = x;                                            \
+  }
+WORK(flux, 1.0)
+WORK(update, 2.0)
+WORK(relax, 3.0)
+WORK(part0, 4.0)
+WORK(part1, 5.0)
+WORK(part2, 6.0)
+WORK(part3, 7.0)
+WORK(part4, 8.0)
+WORK(part5, 9.0)
+WORK(part6, 10.0)
+WORK(part7, 11.0)
+WORK(part8, 12.0)
+WORK(part9, 13.0)
+static void (*const kParts[])(long) = {part0, part1, part2, part3, part4, part5, part6, part7, part8, part9};
+
+static double cpu_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void* compute_beside(void* n) {
+  flux(*(const long*)n);
+  return NULL;
+}
+
+static void disturb(int call, long n) {
+  if (call % 8 != 0) return;
+  const pid_t child = fork();
+  if (child == 0) {
+    relax(n);
+    if (call % 16 == 0) execl("/bin/true", "true", (char*)NULL);
+    exit(0);
+  }
+  int status;
+  waitpid(child, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    fprintf(stderr, "a child ended with status %d\n", status);
+    abort();
+  }
+}
+
+int main(int argc, char** argv) {
+  if (argc < 5) return 2;
+  MPI_Init(&argc, &argv);
+  const char* const what = argv[1];
+  const int late = atoi(argv[2]), calls = atoi(argv[3]);
+  int rank, size;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  double per_ms = 0; /* of rank 0, so that all do the same work */
+  const double begin = cpu_seconds();
+  flux(20 * 1000 * 1000);
+  per_ms = 20e6 / (1e3 * (cpu_seconds() - begin));
+  MPI_Bcast(&per_ms, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  const long n = (long)(per_ms * atof(argv[4]));
+  const int is_late = rank == late;
+  const int hot = is_late && (strcmp(what, "hot") == 0 || strcmp(what, "fork") == 0);
+  const int alike = is_late && strcmp(what, "alike") == 0;
+  double sum = 0, own = rank;
+  if (strcmp(what, "overflow") == 0) {
+    flux(is_late ? n * calls : n);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  for (int call = 0; call < calls; ++call) {
+    update(alike ? n * 3 / 2 : n);
+    MPI_Request both[2];
+    double in = 0;
+    MPI_Irecv(&in, 1, MPI_DOUBLE, (rank + 1) % size, 0, MPI_COMM_WORLD, &both[0]);
+    MPI_Isend(&own, 1, MPI_DOUBLE, (rank + size - 1) % size, 0, MPI_COMM_WORLD, &both[1]);
+    relax(alike ? n * 3 / 2 : n);
+    MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+    pthread_t beside;
+    const int threaded = is_late && strcmp(what, "thread") == 0;
+    long twice = 2 * n;
+    if (threaded) pthread_create(&beside, NULL, compute_beside, &twice);
+    flux(hot ? n * 5 / 2 : threaded ? 2 * n : alike ? n * 3 / 2 : n);
+    if (threaded) pthread_join(beside, NULL);
+    if (is_late && strcmp(what, "spread") == 0)
+      for (int i = 0; i < 10; ++i) kParts[i](n / 5);
+    if (is_late && strcmp(what, "sleep") == 0) usleep((useconds_t)(1e3 * atof(argv[4])));
+    if (strcmp(what, "fork") == 0) disturb(call, n);
+    MPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  }
+  MPI_Finalize();
+  return 0;
+}

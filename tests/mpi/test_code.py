@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report names the code that makes a rank late, or says why it cannot. The runs compute for more than ten seconds."""
+import json
+import pathlib
+
+import pytest
+from common import a, built, folder, launcher, open_mpi, run
+
+PROGRAM = pathlib.Path(a.bin) / "code"
+FAST = {"hz": 500}  # a run of seconds, and as many samples as a minute has
+
+
+def observe(name, *words, ranks=2, command=(), preload=(), sampling=FAST, **environment):
+    """The finding about the late rank, and all of `report --json`."""
+    profile, rules = folder / f"{name}.json", folder / f"{name}.policy.json"
+    rules.write_text(json.dumps({"version": 1, "budget": None, "sampling": sampling}))
+    preloads = [*preload, *([] if open_mpi else [a.support])]
+    if preloads:
+        environment["LD_PRELOAD"] = ":".join(map(str, preloads))
+    done = run(*command, a.cli, "run", "--policy", rules, "--output", profile, "--", *(launcher or [a.mpiexec]), "-n", ranks, PROGRAM, *words, **environment)
+    assert done.returncode == 0, done.stderr[-600:]
+    report = json.loads(run(a.cli, "report", "--json", profile).stdout)
+    late = [one for one in report["findings"] if one["id"] == "imbalance" and one["who"]["ranks"] == [1]]
+    assert late, report["verdict"]
+    return late[0], report
+
+
+def functions(finding):
+    return [part["name"].split(" ")[0] for part in finding["why"]["code"]["parts"]]
+
+
+@pytest.fixture(scope="module")
+def hot():
+    return observe("hot", "hot", 1, 100, 8)
+
+
+def test_function_with_more_work_is_named(hot):
+    finding, _ = hot
+    assert finding["why"]["code"]["kind"] == "functions" and functions(finding) == ["flux"], finding["text"]
+    part = finding["why"]["code"]["parts"][0]
+    assert "code.c:" in part["name"]
+    assert 1.6 < part["value"] / part["reference"] < 3.4, part  # 2.5 times the work
+
+
+def test_samples_are_before_the_call_that_follows(hot):
+    _, report = hot
+    code, sites = report["code"], {one["id"]: one["call"] for one in report["timed_sites"]}
+    sites.update({one["id"]: one["op"] for one in report["sites"]})
+    before = {}
+    for one in code["samples"]:
+        if one["function"] is not None:
+            name = code["functions"][one["function"]]["frame"]["function"]
+            for row in one["by_rank"]:
+                calls = before.setdefault(name, {})
+                calls[sites.get(one["next"])] = calls.get(sites.get(one["next"]), 0) + row["samples"]
+    assert before["update"].get("MPI_Waitall", 0) > 0.9 * sum(before["update"].values()), before
+    assert before["flux"].get("allreduce", 0) > 0.8 * sum(before["flux"].values()), before  # a part is before the first call
+
+
+def test_waits_give_no_samples(hot):
+    _, report = hot
+    taken = [one["sampling"]["taken"] for one in report["processes"]]
+    computes = [one["computing_ns"] for one in report["processes"]]
+    assert report["processes"][0]["collectives_ns"] + report["processes"][0]["messages_ns"] > 0.2 * report["processes"][0]["wall_ns"]
+    for number, time in zip(taken, computes):
+        assert 0.5 < number / (FAST["hz"] * 1e-9 * time) < 1.5, (taken, computes)
+
+
+def test_all_functions_alike_are_said_to_be():
+    finding, _ = observe("alike", "alike", 1, 100, 8)
+    assert finding["why"]["code"]["kind"] == "alike", finding["text"]
+    assert 1.3 < finding["why"]["code"]["ratio"] < 1.7
+
+
+def test_no_function_is_named_where_none_has_a_fifth():
+    finding, _ = observe("spread", "spread", 1, 100, 8)
+    assert finding["why"]["code"]["kind"] == "spread", finding["text"]
+
+
+def test_sleep_is_between_two_calls():
+    finding, _ = observe("sleep", "sleep", 1, 60, 8)
+    code = finding["why"]["code"]
+    assert finding["why"]["cause"] == "blocked" and code["kind"] == "stretch", finding["text"]
+    assert code["from"].startswith("MPI_Waitall in main (") and code["to"].startswith("MPI_Allreduce in main ("), code
+
+
+def test_other_threads_that_compute_are_not_blamed_on_the_first():
+    finding, report = observe("thread", "thread", 1, 60, 8)
+    assert finding["why"].get("code", {}).get("kind") != "functions", finding["text"]
+
+
+def test_children_end_as_without_samples():
+    finding, _ = observe("fork", "fork", 1, 60, 8)
+    assert functions(finding) == ["flux"], finding["text"]
+
+
+def test_lost_samples_are_counted():
+    """A ring holds 4,096 samples: at this rate, those of half a second."""
+    _, report = observe("overflow", "overflow", 1, 60, 40, sampling={"hz": 8000})
+    sampling = [one["sampling"] for one in report["processes"]]
+    assert sampling[1]["lost"] > 1000, sampling
+
+
+@pytest.mark.parametrize("forbid", ["filter", "kernel"])
+def test_forbidden_samples_are_said_with_the_remedy(forbid):
+    if forbid == "filter":
+        command = [pathlib.Path(a.bin) / "forbid_perf_event"]
+        if run(*command, "true").returncode != 0:
+            pytest.skip("no filter of system calls is allowed here")
+        finding, report = observe("filter", "hot", 1, 60, 8, command=command)
+    else:
+        finding, report = observe("kernel", "hot", 1, 60, 8, preload=[built("perf_event")], PERF_EVENT_ERRNO="13")
+    assert all("perf_event_open" in one["sampling"]["why_not"] or "perf_event_paranoid" in one["sampling"]["why_not"] for one in report["processes"])
+    code = finding["why"]["code"]
+    assert code["kind"] == "stretch" and code["from"].startswith("MPI_Waitall") and code["to"].startswith("MPI_Allreduce"), code
+    assert any(line.startswith("Not known: in which function rank 1 computes longer: ") for line in report["verdict"]), report["verdict"]
+
+
+def test_policy_without_samples_takes_none():
+    finding, report = observe("off", "hot", 1, 60, 8, sampling=False)
+    assert all("sampling" not in one for one in report["processes"])
+    assert not report["code"]["samples"] and report["code"]["stretches"]
