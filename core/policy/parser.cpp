@@ -111,7 +111,8 @@ class Parser {
       case KeyType::object:
         return require(v.type == Type::object, v, path, "an object");
       case KeyType::object_or_false:
-        return (v.type == Type::boolean && !v.boolean) || require(v.type == Type::object, v, path, "an object or false");
+        return (v.type == Type::boolean && !v.boolean) ||
+               require(v.type == Type::object, v, path, "an object or false");
       case KeyType::array:
         return require(v.type == Type::array, v, path, "a list");
       default:
@@ -155,7 +156,8 @@ class Parser {
       const JsonValue& v = object.members[i].value;
       if (!row || !valid(*row, v, std::string(row->path))) continue;
       const bool object = v.type == JsonValue::Type::object;
-      if (object && (row->type == KeyType::object || row->type == KeyType::object_or_false)) walk(v, std::string(row->path) + ".");
+      if (object && (row->type == KeyType::object || row->type == KeyType::object_or_false))
+        walk(v, std::string(row->path) + ".");
       else if (row->type == KeyType::network) network(v);
       else if (row->type == KeyType::array) rules(v);
       else if (row->set) row->set(policy_, *row, v);

@@ -87,9 +87,7 @@ class Functions {
     for (std::size_t k = 0; k < out.size(); ++k) {
       const auto [i, counts] = out[k];
       const Function& f = all_[i];
-      if (f.inlined.empty() || counts.mine < kDivided * sums.mine ||
-          counts.others < kDivided * sums.others)
-        continue;
+      if (f.inlined.empty() || counts.mine < kDivided * sums.mine || counts.others < kDivided * sums.others) continue;
       out[k].second = f.own;
       for (const std::size_t inner : f.inlined) out.emplace_back(inner, all_[inner].all);
     }
@@ -100,9 +98,8 @@ class Functions {
   std::size_t innermost(std::size_t i, Difference difference) const {
     for (;;) {
       const double whole = difference(all_[i].all);
-      const auto inside = std::ranges::find_if(all_[i].inlined, [&](std::size_t inner) {
-        return difference(all_[inner].all) >= kInside * whole;
-      });
+      const auto inside = std::ranges::find_if(
+          all_[i].inlined, [&](std::size_t inner) { return difference(all_[inner].all) >= kInside * whole; });
       if (inside == all_[i].inlined.end()) return i;
       i = *inside;
     }

@@ -58,7 +58,8 @@ struct LateCode {
     spread,     ///< no function has a fifth of it
     stretch,    ///< in a stretch between two calls
   } kind = Kind::none;
-  /// Of the rank and of the ranks on time, with the standard error of the difference: ns per call, or shares of the run.
+  /// Of the rank and of the ranks on time, with the standard error of the difference: ns per call, or shares of the
+  /// run.
   struct Part {
     std::string name;
     double mine = 0, reference = 0, error = 0;

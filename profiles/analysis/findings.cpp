@@ -16,7 +16,8 @@ namespace {
 /// The share of the time in messages, in files, or in other calls from which it is a finding. Chosen: a program that
 /// exchanges halos spends a few per cent.
 constexpr double kMessages = 0.05;
-/// The largest share in messages over the least from which a rank is named. Chosen: equal ranks differ by less.
+/// The largest share in messages over the least from which a rank is named, and of computing times. Chosen: equal ranks
+/// differ by less.
 constexpr double kMore = 1.1;
 /// The least lateness, as a share of the run time, that a difference of whole runs may explain. Chosen: the parts of
 /// equal ranks' times differ by a few per cent without cause.
@@ -169,14 +170,19 @@ LateCode code_of(const Profile& profile, const Site* site, const Why& why, long 
   } else if (why.source == Why::Source::whole_run) {
     site = nullptr;
     const auto part = kTimeColumns[cause].value;
-    cause = part == &ProcessTimes::computing ? std::size_t{computing}
-            : part == &ProcessTimes::blocked ? std::size_t{blocked}
+    cause = part == &ProcessTimes::computing  ? std::size_t{computing}
+            : part == &ProcessTimes::blocked  ? std::size_t{blocked}
             : part == &ProcessTimes::runnable ? std::size_t{no_core}
                                               : std::size_t{kCauses};
     const auto process = std::ranges::find(profile.processes, rank, &ProcessFigures::rank);
     threads = process != profile.processes.end() && process->times.threads > kThreads * process->wall;
   } else {
     return {};
+  }
+  if (cause == no_core && why.source == Why::Source::intervals && mine >= kMore * reference) {
+    // A rank that computes longer lacks the core for longer. Only the processor time has samples.
+    LateCode out = late_functions(profile, site, rank, mine, reference, threads);
+    return out.kind == LateCode::Kind::functions ? out : LateCode();
   }
   if (cause != computing && cause != blocked) return {};
   if (cause == computing) {

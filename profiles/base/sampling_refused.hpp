@@ -15,7 +15,8 @@ inline std::string sampling_refused(int error, long paranoid) {
   if (forbidden && paranoid > kAllowed)
     return "kernel.perf_event_paranoid is " + std::to_string(paranoid) + ", and samples need 2 or less (`sysctl`)";
   if (forbidden)
-    return "a filter of system calls forbids `perf_event_open`, as that of Docker does (`docker run --cap-add PERFMON`)";
+    return "a filter of system calls forbids `perf_event_open`, as that of Docker does "
+           "(`docker run --cap-add PERFMON`)";
   if (error == ENOSYS) return "this kernel has no `perf_event_open`";
   return std::string("`perf_event_open` fails: ") + std::strerror(error);
 }

@@ -51,7 +51,8 @@ int export_(const ExportOptions& o) {
 }  // namespace
 
 void add_export(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("export", "Write the recorded arrivals of a profile for a trace viewer, or its samples for a flame graph");
+  auto* command = app.add_subcommand(
+      "export", "Write the recorded arrivals of a profile for a trace viewer, or its samples for a flame graph");
   auto o = std::make_shared<ExportOptions>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
   command->add_option("--perfetto", o->perfetto,

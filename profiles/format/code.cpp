@@ -29,8 +29,9 @@ Json code_json(const Merged& all, int per_row) {
   Json out = {{"places", Json::array()}, {"samples", Json::array()}, {"stretches", Json::array()}};
   for (const auto& [samples, place] : order) {
     index.emplace(place->frame.site, index.size());
-    out["places"].push_back(
-        {{"frame", frame_json(place->frame)}, {"function_offset", core::hexadecimal(place->start)}, {"samples", samples}});
+    out["places"].push_back({{"frame", frame_json(place->frame)},
+                             {"function_offset", core::hexadecimal(place->start)},
+                             {"samples", samples}});
   }
   const auto rank_of = [&](std::int32_t row) { return row * per_row; };
   for (const auto& [key, rows] : all.code.samples) {

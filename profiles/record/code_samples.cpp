@@ -13,8 +13,8 @@ std::size_t rows_of(const auto& all) {
   return rows;
 }
 
-/// Folds the entries with the least of `amount` into those of `rest`, until few enough rows are left. Returns whether it
-/// has changed something.
+/// Folds the entries with the least of `amount` into those of `rest`, until few enough rows are left. Returns whether
+/// it has changed something.
 bool fold_least(auto& all, auto amount, auto rest, auto merge) {
   std::size_t rows = rows_of(all);
   if (rows <= CodeOfRanks::kMostRows) return false;
@@ -59,8 +59,9 @@ void CodeOfRanks::merge(const CodeOfRanks& other) {
 void CodeOfRanks::limit() {
   const auto rest = [&](const CodeKey& key) {
     const auto function = whole.find(key.place);
-    return function != whole.end() && function->second != key.place ? CodeKey{function->second, key.next, key.collective}
-                                                                    : CodeKey{0, 0, key.collective};
+    return function != whole.end() && function->second != key.place
+               ? CodeKey{function->second, key.next, key.collective}
+               : CodeKey{0, 0, key.collective};
   };
   while (fold_least(
       samples, [](std::uint64_t number) { return static_cast<double>(number); }, rest,
@@ -68,7 +69,9 @@ void CodeOfRanks::limit() {
   }
   fold_least(
       stretches, [](const StretchSums& sums) { return static_cast<double>(sums.time); },
-      [](const StretchKey& key) { return StretchKey{0, 0, key.collective}; },
+      [](const StretchKey& key) {
+        return StretchKey{0, 0, key.collective};
+      },
       [](StretchSums& to, const StretchSums& sums) { to.merge(sums); });
 }
 

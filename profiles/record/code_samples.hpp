@@ -58,7 +58,7 @@ struct Sampling {
   double hz = 0;            ///< of the processor time of the thread in the program; 0: there are no samples
   std::uint64_t taken = 0;  ///< outside calls that may wait
   std::uint64_t lost = 0;   ///< that found no place in memory
-  std::string why_not;      ///< why there are none: a sentence without its begin; "": the policy wants none
+  std::string why_not;      ///< why the rank takes no samples, a part of a sentence; "": the policy wants none
   static auto members(auto& s) { return std::tie(s.hz, s.taken, s.lost, s.why_not); }
 };
 

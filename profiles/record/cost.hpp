@@ -24,7 +24,7 @@ enum class CostOf : std::uint8_t {
 };
 inline constexpr std::size_t kCosts = 8;
 inline constexpr std::array<std::string_view, kCosts> kCostNames = {"start",  "log",      "exchange", "files",
-                                                                    "causes", "messages", "samples", "count"};
+                                                                    "causes", "messages", "samples",  "count"};
 struct Costs {
   std::array<core::Nanoseconds, kCosts> of{};
   core::Nanoseconds sum() const { return std::accumulate(of.begin(), of.end(), core::Nanoseconds{0}); }

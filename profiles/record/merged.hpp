@@ -89,9 +89,8 @@ class Merged {
   /// What follows `sum` in the bytes.
   static auto parts_of(auto& m) {
     return std::tie(m.members, m.warnings, m.plans, m.decisions, m.before, m.timed, m.lengths, m.pairs, m.messages,
-                    m.code, m.places,
-                    m.without_rows_, m.folded_, m.warnings_dropped, m.texts_dropped, m.records_dropped, m.sizes_differ,
-                    m.logs_below_, m.text_bytes_);
+                    m.code, m.places, m.without_rows_, m.folded_, m.warnings_dropped, m.texts_dropped,
+                    m.records_dropped, m.sizes_differ, m.logs_below_, m.text_bytes_);
   }
   void take_frames(const std::vector<Frame>& frames);
   void take_unplanned(const std::vector<Unplanned>& all);

@@ -447,7 +447,7 @@ struct Frame {
 
 /// A few bytes of a function's code, or all of a function: the latter lies at the function's begin.
 struct CodePlace {
-  Frame frame;  ///< its `site` is the same on every rank. Offset 0: a whole module
+  Frame frame;              ///< its `site` is the same on every rank. Offset 0: a whole module
   std::uint64_t start = 0;  ///< offset of the function; 0: not known
   std::uint64_t whole = 0;  ///< `frame.site` of the whole function
   static auto members(auto& p) { return std::tie(p.frame, p.start, p.whole); }

@@ -28,9 +28,9 @@ core::Nanoseconds end_of(const RecordedCall& call) {
   return std::max(call.last, *std::ranges::max_element(call.exits));
 }
 
-class Stretch {
+class DrawnStretch {
  public:
-  Stretch(const RecordedArrivals& record, std::size_t chosen)
+  DrawnStretch(const RecordedArrivals& record, std::size_t chosen)
       : record_(record), chosen_(chosen), lowest_(chosen), highest_(chosen) {
     for (const core::Rank rank : record.groups[call(chosen).group]) members_.push_back(rank);
     std::ranges::sort(members_);
@@ -176,14 +176,14 @@ Json page_stretches(const RecordedArrivals& record) {
   for (std::size_t c = 0; c < record.calls.size(); ++c)
     if (const core::Nanoseconds waited = waited_in(record.calls[c]); waited > 0) order.emplace_back(-waited, c);
   std::ranges::sort(order);
-  std::vector<Stretch> stretches;
+  std::vector<DrawnStretch> stretches;
   for (const auto& [waited, number] : order) {
     if (stretches.size() == kStretches) break;
-    if (std::ranges::none_of(stretches, [at = number](const Stretch& s) { return s.holds(at); }))
+    if (std::ranges::none_of(stretches, [at = number](const DrawnStretch& s) { return s.holds(at); }))
       stretches.emplace_back(record, number);
   }
   Json out = Json::array();
-  for (Stretch& s : stretches) out.push_back(s.json());
+  for (DrawnStretch& s : stretches) out.push_back(s.json());
   return out;
 }
 

@@ -222,8 +222,8 @@ bool exchange_is_due(const ObservedCall& call) {
 
 /// The id of the call's site in the profile.
 std::uint64_t id_of(const ObservedCall& call) {
-  return profiles::call_id(profiles::SiteKey{call.slot->site.load(std::memory_order_relaxed), call.signature.op,
-                                             call.state->size});
+  return profiles::call_id(
+      profiles::SiteKey{call.slot->site.load(std::memory_order_relaxed), call.signature.op, call.state->size});
 }
 
 }  // namespace

@@ -2,13 +2,14 @@
 // Opens the ring of samples, and keeps the tables of code and of stretches.
 #include "shim/causes/code_samples.hpp"
 
-#include <sys/mman.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -30,6 +31,9 @@ constinit CodeSampler code_sampler;
 constinit CodeSampler::Own CodeSampler::none_{};
 
 namespace {
+
+/// Why there are no samples. No text of the heap: destructors of the program may come before the end of the job.
+constinit char why_not[160] = "";
 
 /// What a sample takes from the thread. Measured on a virtual machine: 50 to 70 us. Our clock cannot see it.
 constexpr Nanoseconds kSampleCost = 70'000;
@@ -59,12 +63,13 @@ void CodeSampler::begin_samples(double hz) {
     hz = std::min(hz, kForSamples * *policy.budget * 1e9 / static_cast<double>(kSampleCost));
   sampling_ = {};
   if (hz <= 0) return;
-  sampling_.why_not = open_ring(hz);
-  if (sampling_.why_not.empty()) sampling_.hz = hz;
+  const std::string problem = open_ring(hz);
+  std::snprintf(why_not, sizeof why_not, "%s", problem.c_str());
+  if (problem.empty()) sampling_.hz = hz;
   else end_samples();
 }
 
-/// Returns why there is none, or "".
+/// Returns the reason of a failure, or "".
 std::string CodeSampler::open_ring(double hz) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   perf_event_attr about{};
@@ -139,7 +144,8 @@ void CodeSampler::take_samples(std::uint64_t next) {
   const KeepErrno keep;
   forget_unloaded();
   // The kernel says with the next sample how many found no place.
-  const bool full = own_->ring->data_head - tail_ + 2 * sizeof(perf_event_header) > kRing;
+  constexpr std::uint64_t kRecord = sizeof(perf_event_header) + sizeof(std::uint64_t);
+  const bool full = own_->ring->data_head - tail_ + 2 * kRecord > kRing;
   read_ring([&](std::uint64_t address) {
     if (address == 0) return;
     ++sampling_.taken;
@@ -154,12 +160,11 @@ void CodeSampler::take_samples(std::uint64_t next) {
     }
     ++at->samples;
   });
-  was_full_ = full;
+  was_full_ = was_full_ || full;
 }
 
 void CodeSampler::drop_samples() {
   read_ring([](std::uint64_t) {});
-  was_full_ = false;
 }
 
 void CodeSampler::add_stretch(Nanoseconds at, std::uint64_t to) {
@@ -177,11 +182,12 @@ void CodeSampler::add_stretch(Nanoseconds at, std::uint64_t to) {
 }
 
 void CodeSampler::keep_interval(std::uint64_t collective) {
-  for (std::size_t i = 0; i < std::exchange(open_samples_, 0); ++i) {
+  const std::size_t samples = std::exchange(open_samples_, 0), stretches = std::exchange(open_stretches_, 0);
+  for (std::size_t i = 0; i < samples; ++i) {
     samples_now_[i].collective = collective;
     keep_samples(samples_now_[i]);
   }
-  for (std::size_t i = 0; i < std::exchange(open_stretches_, 0); ++i) {
+  for (std::size_t i = 0; i < stretches; ++i) {
     stretches_now_[i].key.collective = collective;
     keep_stretch(stretches_now_[i].key, stretches_now_[i].sums);
   }
@@ -189,7 +195,8 @@ void CodeSampler::keep_interval(std::uint64_t collective) {
 
 void CodeSampler::keep_samples(const Place& more) {
   const std::uint64_t block = more.address / kBlock;
-  for (std::size_t i = core::mix64(block ^ core::mix64(more.next + more.collective)) % kPlaces;; i = (i + 1) % kPlaces) {
+  for (std::size_t i = core::mix64(block ^ core::mix64(more.next + more.collective)) % kPlaces;;
+       i = (i + 1) % kPlaces) {
     Place& there = places_[i];
     if (there.address == 0) {
       if (used_places_ >= kPlaces * 3 / 4) break;
@@ -257,6 +264,7 @@ void CodeSampler::list_places(profiles::Contribution& out) const {
 
 void CodeSampler::list(profiles::Contribution& out, bool finished) const {
   out.process.sampling = sampling_;
+  out.process.sampling.why_not = why_not;
   out.stretches.clear();
   for (const profiles::Stretch& one : stretches_)
     if (one.sums.stretches > 0) out.stretches.push_back(one);

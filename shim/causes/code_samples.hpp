@@ -76,8 +76,8 @@ class CodeSampler {
   };
   /// Derived: functions begin at multiples of 16, so a block is of one function.
   static constexpr std::uint64_t kBlock = 16;
-  /// Derived: 1,024 places of 32 bytes, and 256 of 40 bytes: 42 KiB per process, mapped as used. Of tables that are three
-  /// quarters full, further samples count for no function, and further stretches for no call.
+  /// Derived: 1,024 places of 32 bytes, and 256 of 40 bytes: 42 KiB per process, mapped as used. Of tables that are
+  /// three quarters full, further samples count for no function, and further stretches for no call.
   static constexpr std::size_t kPlaces = 1024, kStretches = 256;
   /// Derived: an interval with more calls from different sites counts in pieces.
   static constexpr std::size_t kOpen = 64;
@@ -116,7 +116,7 @@ class CodeSampler {
   std::array<profiles::Stretch, kOpen> stretches_now_{};
   std::array<Place, kPlaces> places_{};
   std::array<profiles::Stretch, kStretches> stretches_{};
-  std::uint64_t placeless_ = 0;          ///< samples without a place
+  std::uint64_t placeless_ = 0;  ///< samples without a place
   profiles::StretchSums placeless_stretches_;
   profiles::Sampling sampling_;
 };

@@ -127,8 +127,8 @@ bool in_program(std::uintptr_t address) {
         auto& its = *static_cast<Search*>(data);
         for (int i = 0; i < info->dlpi_phnum; ++i) {
           const auto& segment = info->dlpi_phdr[i];
-          its.found = its.found || (segment.p_type == PT_LOAD &&
-                                    its.address - info->dlpi_addr - segment.p_vaddr < segment.p_memsz);
+          its.found = its.found ||
+                      (segment.p_type == PT_LOAD && its.address - info->dlpi_addr - segment.p_vaddr < segment.p_memsz);
         }
         return 1;
       },

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One rank is late before every allreduce, by code that is known.
- * Usage: code WHAT RANK CALLS MILLISECONDS
- * hot: it computes longer in flux(), beside update() and relax(), which are equal. alike: 1.5 times as long in all three.
- * spread: it also runs ten functions for a tenth of the time each. sleep: it sleeps between MPI_Waitall and the
- * allreduce. thread: its second thread computes meanwhile. fork: as hot, and every rank forks children that compute and
- * end by exit or exec. overflow: it computes once for all calls, without MPI. */
+ * Usage: code WHAT RANK CALLS MILLISECONDS.
+ * In hot, it computes longer in flux(), beside update() and relax(), which are equal. In alike, it computes 1.5 times
+ * as long in all three. In spread, it also runs ten functions for a fifth of the time each. In sleep, it sleeps between
+ * MPI_Waitall and the allreduce. In thread, its second thread computes meanwhile. fork is as hot, and every rank forks
+ * children that compute and end by exit or exec. In overflow, it computes once for all calls, without MPI. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>

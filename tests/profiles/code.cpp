@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.hpp"
+#include "profiles/analysis/profile.hpp"
 #include "profiles/base/sampling_refused.hpp"
 #include "profiles/format/profile.hpp"
-#include "profiles/analysis/profile.hpp"
 
 using namespace latecomer::profiles;
 using namespace latecomer::profiles::analysis;

@@ -11,10 +11,10 @@ __attribute__((noinline, unused)) static long find_injected_loops(void) {
   return injected_loops = rank && late && loops && strcmp(rank, late) == 0 ? atol(loops) : 0;
 }
 /* A macro, so that the lines are those of the function. */
-#define INJECT                                                                                              \
-  {                                                                                                         \
-    const long injected_n = injected_loops < 0 ? find_injected_loops() : injected_loops;                    \
-    double injected_x = 1;                                                                                  \
+#define INJECT                                                                                               \
+  {                                                                                                          \
+    const long injected_n = injected_loops < 0 ? find_injected_loops() : injected_loops;                     \
+    double injected_x = 1;                                                                                   \
     for (long injected_i = 0; injected_i < injected_n; ++injected_i) injected_x = injected_x * 0.999999 + 1; \
-    injected_sink = injected_x;                                                                             \
+    injected_sink = injected_x;                                                                              \
   }
