@@ -93,8 +93,10 @@ std::string CodeSampler::open_ring(double hz) {
   own_->ring = static_cast<perf_event_mmap_page*>(ring);
   // Such memory is part of what the process may lock, which a network adapter may need.
   if (pinned_kib() > pinned && pinned >= 0) return profiles::sampling_no_ring(EPERM);
-  if (ioctl(event_, PERF_EVENT_IOC_ENABLE, 0) != 0) return "the kernel does not start samples";
-  return "";
+  const bool begun = ioctl(event_, PERF_EVENT_IOC_ENABLE, 0) == 0;
+  // The ring keeps the event. A program that closes all files and opens others must not lose one of them later.
+  ::close(std::exchange(event_, -1));
+  return begun ? "" : "the kernel does not start samples";
 }
 
 void CodeSampler::end_samples() {
