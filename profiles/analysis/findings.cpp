@@ -153,7 +153,7 @@ LateCode code_of(const Profile& profile, const Site* site, const Why& why, long 
   const bool chained = !why.chain.empty();
   if (chained && why.source == Why::Source::intervals) {
     if (why.end != ChainEnd::own || !why.last_cause) return {};
-    rank = why.chain.back();
+    rank = why.chain.back().rank;
   }
   std::size_t cause = chained && why.last_cause ? *why.last_cause : why.cause;
   double mine = chained && why.last_cause ? why.last_value : why.value,

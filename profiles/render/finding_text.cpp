@@ -438,7 +438,7 @@ std::string not_known(const Profile& profile, const std::vector<Finding>& findin
   const auto code = std::ranges::find_if(findings, [](const Finding& one) { return !one.code.missing.empty(); });
   if (code != findings.end())
     out += (out.empty() ? "" : " And ") + std::string("in which function ") +
-           rank_text(code->why.chain.empty() ? code->rank : code->why.chain.back()) +
+           rank_text(code->why.chain.empty() ? code->rank : code->why.chain.back().rank) +
            " computes longer: " + code->code.missing + ".";
   const LiveState& last = profile.last_state;
   if (!last.ranks.empty() && last.ended &&
