@@ -41,7 +41,7 @@ std::vector<std::string> verdict(const Judgement& judgement);
 nlohmann::ordered_json findings_json(const Judgement& judgement);
 
 /// Ranks that stand still, or that stood still when the job ended: the kind of the finding, a title without its full
-/// stop, and a paragraph. nullopt: no rank stands still, or the states of the ranks are not known.
+/// stop, and a paragraph. Empty: no rank stands still, or the states of the ranks are not known.
 std::optional<analysis::Finding> standstill(const analysis::LiveState& state);
 
 /// The part of the job that the figures cover: "until 3.6 s of the run, without rank 3". "": the whole job.
