@@ -853,8 +853,7 @@ TEST_CASE("messages: lengths by site and sums by pair are complete, however the 
     PeerTable table;
     table.begin(kRanks);
     table.of(kRanks - 1).merge({.messages = 2, .bytes = 10, .waited = 5});
-    for (std::size_t row = 0; row < table.rows().size(); ++row)
-      if (table.rows()[row].messages > 0) c.peers.push_back({static_cast<std::int64_t>(row), table.rows()[row]});
+    table.for_each([&](const PeerSums& one) { c.peers.push_back(one); });
     return c;
   };
   Merged all;
