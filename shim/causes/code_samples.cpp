@@ -61,11 +61,12 @@ void CodeSampler::begin_samples(double hz) {
   const core::Policy& policy = job_rules().policy;
   if (policy.mode == core::Mode::observe && policy.budget)
     hz = std::min(hz, kForSamples * *policy.budget * 1e9 / static_cast<double>(kSampleCost));
-  sampling_ = {};
+  hz_ = 0;
+  taken_ = lost_ = 0;
   if (hz <= 0) return;
   const std::string problem = open_ring(hz);
   std::snprintf(why_not, sizeof why_not, "%s", problem.c_str());
-  if (problem.empty()) sampling_.hz = hz;
+  if (problem.empty()) hz_ = hz;
   else end_samples();
 }
 
@@ -131,7 +132,7 @@ void CodeSampler::read_ring(Take take) {
       take(values[0]);
     } else if (record.type == PERF_RECORD_LOST) {
       cost += static_cast<Nanoseconds>(values[1]) * kSampleCost;
-      if (was_full_) sampling_.lost += values[1];
+      if (was_full_) lost_ += values[1];
       was_full_ = false;
     }
     tail_ += record.size;
@@ -150,7 +151,7 @@ void CodeSampler::take_samples(std::uint64_t next) {
   const bool full = own_->ring->data_head - tail_ + 2 * kRecord > kRing;
   read_ring([&](std::uint64_t address) {
     if (address == 0) return;
-    ++sampling_.taken;
+    ++taken_;
     Place* const end = samples_now_.data() + open_samples_;
     Place* at = std::find_if(samples_now_.data(), end, [&](const Place& one) {
       return one.address / kBlock == address / kBlock && one.next == next;
@@ -241,6 +242,7 @@ void CodeSampler::list_places(profiles::Contribution& out) const {
   for (const Place& place : places_)
     if (place.address > kBlock) samples[place.address] += place.samples;
   std::vector<std::uintptr_t> addresses;
+  addresses.reserve(samples.size());
   for (const auto& [address, number] : samples) addresses.push_back(address);
   std::vector<profiles::CodePlace> code = places_of(addresses);
   std::vector<std::size_t> order(code.size());
@@ -265,8 +267,7 @@ void CodeSampler::list_places(profiles::Contribution& out) const {
 }
 
 void CodeSampler::list(profiles::Contribution& out, bool finished) const {
-  out.process.sampling = sampling_;
-  out.process.sampling.why_not = why_not;
+  out.process.sampling = {hz_, taken_, lost_, why_not};
   out.stretches.clear();
   for (const profiles::Stretch& one : stretches_)
     if (one.sums.stretches > 0) out.stretches.push_back(one);

@@ -118,7 +118,8 @@ class CodeSampler {
   std::array<profiles::Stretch, kStretches> stretches_{};
   std::uint64_t placeless_ = 0;  ///< samples without a place
   profiles::StretchSums placeless_stretches_;
-  profiles::Sampling sampling_;
+  double hz_ = 0;                       ///< 0: there are no samples
+  std::uint64_t taken_ = 0, lost_ = 0;  ///< as in profiles::Sampling, whose text would need a destructor
 };
 extern constinit CodeSampler code_sampler;
 
