@@ -3,13 +3,13 @@
 #include "profiles/analysis/code.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <set>
 
 #include "core/base/text.hpp"
 #include "profiles/analysis/profile.hpp"
+#include "profiles/base/text.hpp"
 
 namespace latecomer::profiles::analysis {
 namespace {
@@ -50,6 +50,15 @@ std::string module_name(const std::string& module) {
   if (base.starts_with("libmpi") || base.starts_with("libopen-pal") || base.starts_with("libpmpi"))
     return "MPI's library (" + base + ")";
   return base + ", which names no function there";
+}
+
+/// The name of the function that the compiler made of a place.
+std::string function_named(const CodeFigures::Place& place) {
+  const NamedFrame& frame = place.frame;
+  const NamedFrame::Name& outer = frame.inlined_into.empty() ? frame.name : frame.inlined_into.back();
+  if (!outer.function.empty()) return outer.function;
+  if (frame.offset == "0x0") return module_name(frame.module);
+  return core::base_name(frame.module) + "+" + place.function_offset;
 }
 
 /// A function, with what was inlined into it.
@@ -156,23 +165,26 @@ bool sampled(const Profile& profile, long rank) {
   return found != profile.processes.end() && found->sampling.hz > 0;
 }
 
+/// The ranks with no more than the mean of all, without `rank`.
+std::set<long> ranks_on_time(const std::map<long, double>& by_rank, long rank) {
+  double all = 0;
+  for (const auto& [of, value] : by_rank) all += value;
+  std::set<long> out;
+  for (const auto& [of, value] : by_rank)
+    if (of != rank && value <= all / static_cast<double>(by_rank.size())) out.insert(of);
+  return out;
+}
+
 }  // namespace
 
-std::string function_named(const CodeFigures::Place& place) {
-  const NamedFrame& frame = place.frame;
-  const NamedFrame::Name& outer = frame.inlined_into.empty() ? frame.name : frame.inlined_into.back();
-  if (!outer.function.empty()) return outer.function;
-  if (frame.offset == "0x0") return module_name(frame.module);
-  return core::base_name(frame.module) + "+" + place.function_offset;
+std::string function_of(const Profile& profile, const CodeFigures::Samples& samples) {
+  return samples.place ? function_named(profile.code.places[*samples.place]) : "other functions";
 }
 
 std::string call_named(const Profile& profile, const std::string& id) {
   if (id.empty()) return "";
-  if (const auto site = std::ranges::find(profile.sites, id, &Site::id); site != profile.sites.end()) {
-    std::string op = site->op;
-    op[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(op[0])));
-    return "MPI_" + op + " in " + site->place();
-  }
+  if (const auto site = std::ranges::find(profile.sites, id, &Site::id); site != profile.sites.end())
+    return mpi_name(site->op) + " in " + site->place();
   const auto timed = std::ranges::find(profile.timed_sites, id, &TimedCalls::id);
   return timed == profile.timed_sites.end() ? "" : timed->call + " in " + place_of(timed->frames);
 }
@@ -196,16 +208,10 @@ LateCode late_functions(const Profile& profile, const Site* site, long rank, dou
   std::map<long, double> by_rank;
   for (const ProcessFigures& process : profile.processes)
     if (process.sampling.hz > 0) by_rank[process.rank];
-  double all = 0;
   for (const CodeFigures::Samples& one : profile.code.samples)
     if (is(one.collective, site))
-      for (const auto& [of, samples] : one.rows) {
-        by_rank[of] += samples;
-        all += samples;
-      }
-  std::set<long> on_time;
-  for (const auto& [of, samples] : by_rank)
-    if (of != rank && samples <= all / static_cast<double>(by_rank.size())) on_time.insert(of);
+      for (const auto& [of, samples] : one.rows) by_rank[of] += samples;
+  const std::set<long> on_time = ranks_on_time(by_rank, rank);
   std::map<std::size_t, Counts> places;
   Counts sums, beyond;
   for (const CodeFigures::Samples& one : profile.code.samples) {
@@ -274,17 +280,11 @@ LateCode late_stretch(const Profile& profile, const Site* site, long rank) {
   LateCode out;
   out.whole_run = !site;
   std::map<long, double> by_rank;
-  double all = 0;
   for (const ProcessFigures& process : profile.processes) by_rank[process.rank];
   for (const CodeFigures::Stretch& one : profile.code.stretches)
     if (is(one.collective, site))
-      for (const CodeFigures::Stretch::Row& row : one.rows) {
-        by_rank[row.rank] += row.time;
-        all += row.time;
-      }
-  std::set<long> on_time;
-  for (const auto& [of, time] : by_rank)
-    if (of != rank && time <= all / static_cast<double>(std::max<std::size_t>(1, by_rank.size()))) on_time.insert(of);
+      for (const CodeFigures::Stretch::Row& row : one.rows) by_rank[row.rank] += row.time;
+  const std::set<long> on_time = ranks_on_time(by_rank, rank);
   if (on_time.empty()) return out;
   // One stretch may end with several collectives.
   struct Sums {

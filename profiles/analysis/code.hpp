@@ -78,8 +78,8 @@ LateCode late_functions(const Profile& profile, const Site* site, long rank, dou
 /// The stretch before calls of that site, or of the whole run, that has most of the time by which the rank is late.
 LateCode late_stretch(const Profile& profile, const Site* site, long rank);
 
-/// The name of the function that the compiler made of a place.
-std::string function_named(const CodeFigures::Place& place);
+/// The name of the function that the compiler made of the samples' place; "other functions" if it is not known.
+std::string function_of(const Profile& profile, const CodeFigures::Samples& samples);
 /// The call of an id: "MPI_Allreduce in solve (solve.c:7)"; "": not known.
 std::string call_named(const Profile& profile, const std::string& id);
 

@@ -2,6 +2,7 @@
 // Numbers, ranks and paths as people read them, and words as a shell takes them.
 #pragma once
 
+#include <cctype>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,14 @@ std::string human_bytes(double bytes);
 std::string numbers_text(const std::vector<int>& ranks);
 /// "rank 5", "ranks 0-2, 5".
 std::string ranks_named(const std::vector<int>& ranks);
+
+/// The text with a capital letter at its begin.
+inline std::string capital(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+/// "MPI_Allreduce" of "allreduce".
+inline std::string mpi_name(const std::string& op) { return "MPI_" + capital(op); }
 
 /// A word as a shell takes it, in quotes if it needs them.
 std::string shell_word(const std::string& word);

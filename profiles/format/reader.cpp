@@ -2,13 +2,7 @@
 // Reads profiles.
 #include "profiles/format/reader.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -19,6 +13,7 @@
 #include "profiles/analysis/findings.hpp"
 #include "profiles/base/errors.hpp"
 #include "profiles/base/json.hpp"
+#include "profiles/base/mapped.hpp"
 #include "profiles/format/last_state.hpp"
 #include "profiles/format/redact.hpp"
 #include "profiles/format/shape.hpp"
@@ -203,42 +198,6 @@ void take_rows(Site& site, std::vector<RankRow>&& rows, const Wanted& wanted, an
   analysis.add(site, site.baseline);
   site.ranks = few_rows(std::move(site.ranks));
 }
-
-}  // namespace
-
-/// A memory-mapped file.
-class Mapped {
- public:
-  /// `problem()` says why the file cannot be read. Opening a pipe does not wait for its writer.
-  explicit Mapped(const std::string& path) {
-    const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    struct stat about;
-    if (fd < 0 || fstat(fd, &about) != 0) {
-      problem_ = std::strerror(errno);
-    } else if (!S_ISREG(about.st_mode)) {
-      problem_ = S_ISDIR(about.st_mode) ? "it is a folder" : "it is not a regular file";
-    } else if (size_ = static_cast<std::size_t>(about.st_size); size_ > 0) {
-      at_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-      if (at_ == MAP_FAILED) problem_ = std::strerror(errno);
-    }
-    if (fd >= 0) close(fd);
-  }
-  ~Mapped() {
-    if (at_ != MAP_FAILED) munmap(at_, size_);
-  }
-  Mapped(const Mapped&) = delete;
-  Mapped& operator=(const Mapped&) = delete;
-  const std::string& problem() const { return problem_; }
-  const char* begin() const { return at_ == MAP_FAILED ? "" : static_cast<const char*>(at_); }
-  const char* end() const { return begin() + (at_ == MAP_FAILED ? 0 : size_); }
-
- private:
-  std::string problem_;
-  void* at_ = MAP_FAILED;
-  std::size_t size_ = 0;
-};
-
-namespace {
 
 void check_nesting(const std::string& path, const char* begin, const char* end) {
   if (const std::string deep = core::nested_too_deep({begin, end}); !deep.empty())

@@ -3,7 +3,6 @@
 #include "profiles/render/finding_text.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -48,11 +47,6 @@ constexpr const char* kSpends[analysis::kPartsBetween] = {
     kDoes[analysis::computing], "is in the kernel",  kDoes[analysis::no_core],   kDoes[analysis::blocked],
     kDoes[analysis::mpi_wait],  kDoes[analysis::io], kDoes[analysis::other_mpi], "is in collectives"};
 
-std::string capital(std::string text) {
-  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  return text;
-}
-
 std::string rank_text(long rank) { return "rank " + std::to_string(rank); }
 
 /// "2.3 to 2.4", without what both have at the end.
@@ -94,8 +88,6 @@ std::string gain_text(const Profile& profile, const Finding& one) {
   if (!one.time.known() || one.time.value() <= 0) return "";
   return (one.at_least ? "at least " : "") + percent(one.time) + " of the ranks' time";
 }
-
-std::string mpi_name(const std::string& op) { return "MPI_" + capital(op); }
 
 std::string where_text(const Finding& one) {
   const Site& site = *one.site;

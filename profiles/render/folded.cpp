@@ -19,8 +19,7 @@ void write_folded(const Profile& profile, const Sink& sink) {
   for (const analysis::CodeFigures::Samples& one : profile.code.samples) {
     const std::string call = analysis::call_named(profile, one.next);
     const std::string next = call.empty() ? "before another call" : "before " + call;
-    const std::string function =
-        one.place ? analysis::function_named(profile.code.places[*one.place]) : "other functions";
+    const std::string function = analysis::function_of(profile, one);
     for (const auto& [rank, samples] : one.rows) stacks[{rank, plain(next), plain(function)}] += samples;
   }
   for (const auto& [stack, samples] : stacks)

@@ -229,8 +229,7 @@ Json functions(const Profile& profile) {
   constexpr std::size_t kMost = 8;  // chosen: the details of a rank list them
   std::map<long, std::map<std::string, double>> ranks;
   for (const analysis::CodeFigures::Samples& one : profile.code.samples) {
-    const std::string name =
-        one.place ? analysis::short_name(analysis::function_named(profile.code.places[*one.place])) : "other functions";
+    const std::string name = analysis::short_name(analysis::function_of(profile, one));
     for (const auto& [rank, samples] : one.rows) ranks[rank][name] += samples;
   }
   Json out = Json::array();

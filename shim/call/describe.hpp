@@ -25,6 +25,14 @@ void count_blocks(const CommState& state, const Count* counts, Types types) {
   }
 }
 
+/// The same for an alltoallv or an alltoallw. `types`: one for all ranks, or one for each.
+template <typename Count, typename Types>
+void count_exchange(const CommState& state, const void* send, const Count* counts, Types types,
+                    const Count* recv_counts, Types recv_types) {
+  if (send != MPI_IN_PLACE) count_blocks(state, counts, types);
+  else count_blocks(state, recv_counts, recv_types);
+}
+
 /// Fills U(n) from the arguments of one call; see shim/front/functions.def.
 class Describe {
  public:
@@ -43,13 +51,10 @@ class Describe {
   Describe& operated(MPI_Datatype type, MPI_Op op);
   void empty() { signature_.bytes = 0; }
   void unsized() { signature_.bytes = -1; }
-  /// An alltoallv or an alltoallw: counts the bytes for each rank. `types`: one for all ranks, or one for each.
-  template <typename Count, typename Types>
-  void exchanges(const void* send, const Count* counts, Types types, const Count* recv_counts, Types recv_types) {
+  /// An alltoallv or an alltoallw, with the arguments of count_exchange().
+  void exchanges(auto... blocks) {
     unsized();
-    if (signature_.kind == core::CallKind::persistent) return;
-    if (send != MPI_IN_PLACE) count_blocks(state_, counts, types);
-    else count_blocks(state_, recv_counts, recv_types);
+    if (signature_.kind != core::CallKind::persistent) count_exchange(state_, blocks...);
   }
   Describe& total(MPI_Count count, MPI_Datatype type, int times) {
     signature_.refused |= count < 0;

@@ -87,11 +87,7 @@ class IdleSize {
   }
   void empty() { bytes = 0; }
   void unsized() {}
-  template <typename Count, typename Types>
-  void exchanges(const void* send, const Count* counts, Types types, const Count* recv_counts, Types recv_types) {
-    if (send != MPI_IN_PLACE) count_blocks(*site_.state, counts, types);
-    else count_blocks(*site_.state, recv_counts, recv_types);
-  }
+  void exchanges(auto... blocks) { count_exchange(*site_.state, blocks...); }
   IdleSize& total(MPI_Count count, MPI_Datatype type, int times) {
     known = known && type == site_.type && count >= 0;
     bytes = static_cast<core::Bytes>(count) * site_.type_size * times;

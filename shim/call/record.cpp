@@ -112,7 +112,7 @@ void log_call(const ObservedCall& call) {
   }
 }
 
-void record_exit(ObservedCall& call, Nanoseconds exit) {
+void record_exit(ObservedCall& call, Nanoseconds exit, Nanoseconds own) {
   const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
   CommState& state = *call.state;
   SiteSlot& slot = *call.slot;
@@ -125,7 +125,6 @@ void record_exit(ObservedCall& call, Nanoseconds exit) {
   if (!slot.serves(call.signature.op, state.size)) [[unlikely]]
     local = find_local(lock, call);
   const Nanoseconds spent = std::max<Nanoseconds>(exit - call.arrival, 0);
-  const Nanoseconds own = own_time(call, exit);
   const bool rests = state.member.rests();
   mpi_time.collectives += own;
   if (job_rules().samples_epochs && (rests || state.choice.level > 0) && call.counts()) [[unlikely]] {

@@ -14,8 +14,8 @@ void log_call(const ObservedCall& call);
 /// The time in the call until `exit`, without that in functions of the program and other calls of MPI beneath it. To be
 /// asked before record_exit().
 Nanoseconds own_time(const ObservedCall& call, Nanoseconds exit);
-/// Adds the exit to the log, and the call to the counters of its site.
-void record_exit(ObservedCall& call, Nanoseconds exit);
+/// Adds the exit to the log, and the call to the counters of its site. `own`: its own_time().
+void record_exit(ObservedCall& call, Nanoseconds exit, Nanoseconds own);
 /// Mode observe, at the end of an epoch: notes its length. If some epochs rest, notes a resting one, or adds the
 /// elapsed times of a logged one to the counters of the sites, for itself and for others. `end`: of the epoch.
 void weigh_epoch(CommState& state, Nanoseconds end);

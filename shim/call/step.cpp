@@ -253,19 +253,19 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
   try {
     call.slot = with_reserve([&] { return &site_of(return_address, frame); });
     const bool blocks = call.signature.kind == core::CallKind::blocking;
-    if (blocks) enter_mpi(call.arrival - job_clocks().offset.load(std::memory_order_relaxed));
+    const Nanoseconds at = call.arrival - job_clocks().offset.load(std::memory_order_relaxed);
+    if (blocks) enter_mpi(at);
     if (!call.counts()) return;
     if (mpi_time.watched) {
-      if (blocks) sampler.end_interval_at_arrival();
-      else sampler.discard_interval();
       if (blocks) {
-        const std::uint64_t id = id_of(call);
-        code_sampler.enter_call([&] { return id; }, call.arrival - job_clocks().offset.load(std::memory_order_relaxed));
-        code_sampler.end_interval(id);
+        sampler.end_interval_at_arrival();
+        code_sampler.enter_call([&] { return id_of(call); }, at);
+        code_sampler.end_interval([&] { return id_of(call); });
       } else {
-        code_sampler.end_interval(0);
+        sampler.discard_interval();
+        code_sampler.end_interval([] { return std::uint64_t{0}; });
       }
-      end_span_at_entry(call.arrival - job_clocks().offset.load(std::memory_order_relaxed), nullptr);
+      end_span_at_entry(at, nullptr);
     }
     if (blocks) show_call(call);
     if (step.hear || step.ends_epoch) [[unlikely]]
@@ -304,7 +304,7 @@ void end_call(ObservedCall& call) noexcept {
   bool lost = false;
   const Nanoseconds own = own_time(call, exit);
   if (call.slot) try {  // nullptr: there was no memory for the site
-      record_exit(call, exit);
+      record_exit(call, exit, own);
     } catch (...) {
       lost = true;
     }

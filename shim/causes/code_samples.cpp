@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "core/base/file.hpp"
+#include "profiles/base/descriptor.hpp"
 #include "profiles/base/sampling_refused.hpp"
 #include "shim/guard.hpp"
 #include "shim/sites/functions.hpp"
@@ -82,22 +83,21 @@ std::string CodeSampler::open_ring(double hz) {
   about.exclude_kernel = 1;
   about.exclude_hv = 1;
   about.disabled = 1;
-  event_ = static_cast<int>(syscall(SYS_perf_event_open, &about, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
-  if (event_ < 0) return profiles::sampling_refused(errno, paranoid_level());
+  // The ring keeps the event. A program that closes all files and opens others must not lose one of them later.
+  const profiles::Descriptor event(
+      static_cast<int>(syscall(SYS_perf_event_open, &about, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+  if (event.get() < 0) return profiles::sampling_refused(errno, paranoid_level());
   void* const own = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (own == MAP_FAILED) return "there is no memory for samples";
   own_ = static_cast<Own*>(own);
   if (madvise(own, page, MADV_WIPEONFORK) != 0) return "samples need Linux 4.14 or later";
   const long pinned = pinned_kib();
-  void* const ring = mmap(nullptr, page + kRing, PROT_READ | PROT_WRITE, MAP_SHARED, event_, 0);
+  void* const ring = mmap(nullptr, page + kRing, PROT_READ | PROT_WRITE, MAP_SHARED, event.get(), 0);
   if (ring == MAP_FAILED) return profiles::sampling_no_ring(errno);
   own_->ring = static_cast<perf_event_mmap_page*>(ring);
   // Such memory is part of what the process may lock, which a network adapter may need.
   if (pinned_kib() > pinned && pinned >= 0) return profiles::sampling_no_ring(EPERM);
-  const bool begun = ioctl(event_, PERF_EVENT_IOC_ENABLE, 0) == 0;
-  // The ring keeps the event. A program that closes all files and opens others must not lose one of them later.
-  ::close(std::exchange(event_, -1));
-  return begun ? "" : "the kernel does not start samples";
+  return ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) == 0 ? "" : "the kernel does not start samples";
 }
 
 void CodeSampler::end_samples() {
@@ -108,7 +108,6 @@ void CodeSampler::end_samples() {
   if (perf_event_mmap_page* const ring = own_ == &none_ ? nullptr : std::exchange(own_->ring, nullptr))
     munmap(ring, page + kRing);
   if (own_ != &none_) munmap(std::exchange(own_, &none_), page);
-  if (event_ >= 0) ::close(std::exchange(event_, -1));
 }
 
 /// Calls take(address) for each sample in the ring, and empties it.

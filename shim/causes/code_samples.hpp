@@ -54,9 +54,10 @@ class CodeSampler {
   /// The call before is not known: polls came after it that were a wait.
   void forget_call() { left_at_ = INT64_MAX; }
   /// All samples and stretches until now were before that collective. 0: not known.
-  void end_interval(std::uint64_t collective) {
+  template <typename Id>
+  void end_interval(Id collective) {
     if (open_samples_ > 0 || open_stretches_ > 0) [[unlikely]]
-      keep_interval(collective);
+      keep_interval(collective());
   }
   /// Collectives follow that nobody sees, until the next full one has ended.
   void rest() { resting_ = true; }
@@ -106,7 +107,6 @@ class CodeSampler {
   static constinit Own none_;
   Own* own_ = &none_;
   std::uint64_t tail_ = 0;  ///< what was read of the ring
-  int event_ = -1;
   bool resting_ = false, was_full_ = false;
   Nanoseconds left_at_ = INT64_MAX;  ///< the exit of the last call; INT64_MAX: not known
   std::uint64_t from_ = 0;           ///< that call

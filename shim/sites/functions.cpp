@@ -3,11 +3,7 @@
 #include "shim/sites/functions.hpp"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <link.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -16,55 +12,36 @@
 #include <string>
 
 #include "core/base/text.hpp"
-#include "profiles/base/descriptor.hpp"
+#include "profiles/base/mapped.hpp"
 #include "shim/mpi/names.hpp"
 #include "shim/sites/sites.hpp"
 
 namespace latecomer::shim {
 namespace {
 
-class File {
- public:
-  explicit File(const std::string& path) {
-    const profiles::Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-    struct stat about;
-    if (file.get() < 0 || fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_size <= 0) return;
-    size_ = static_cast<std::size_t>(about.st_size);
-    at_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  }
-  ~File() {
-    if (at_ != MAP_FAILED) munmap(at_, size_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  /// Empty: the file has no such part.
-  template <typename T>
-  std::span<const T> part(std::uint64_t offset, std::uint64_t count) const {
-    if (at_ == MAP_FAILED || offset % alignof(T) != 0 || offset > size_ || count > (size_ - offset) / sizeof(T))
-      return {};
-    return {reinterpret_cast<const T*>(static_cast<const char*>(at_) + offset), static_cast<std::size_t>(count)};
-  }
-
- private:
-  void* at_ = MAP_FAILED;
-  std::size_t size_ = 0;
-};
+/// An array in a file. Empty: the file has no such part.
+template <typename T>
+std::span<const T> part(const profiles::Mapped& file, std::uint64_t offset, std::uint64_t count) {
+  const auto size = static_cast<std::uint64_t>(file.end() - file.begin());
+  if (offset % alignof(T) != 0 || offset > size || count > (size - offset) / sizeof(T)) return {};
+  return {reinterpret_cast<const T*>(file.begin() + offset), static_cast<std::size_t>(count)};
+}
 
 /// Sets `starts[i]` to the begin of the function that holds `offsets[i]`, which ascend. A symbol counts only within its
 /// size.
 void find_starts(const std::string& path, const std::vector<std::uint64_t>& offsets,
                  std::vector<std::uint64_t>& starts) {
-  const File file(path);
-  const auto head = file.part<ElfW(Ehdr)>(0, 1);
+  const profiles::Mapped file(path);
+  const auto head = part<ElfW(Ehdr)>(file, 0, 1);
   if (head.empty() || std::memcmp(head[0].e_ident, ELFMAG, SELFMAG) != 0 || head[0].e_ident[EI_CLASS] != ELFCLASS64 ||
       head[0].e_shentsize != sizeof(ElfW(Shdr)))
     return;
-  const auto sections = file.part<ElfW(Shdr)>(head[0].e_shoff, head[0].e_shnum);
+  const auto sections = part<ElfW(Shdr)>(file, head[0].e_shoff, head[0].e_shnum);
   // A module without the first table may have the second one.
   for (const ElfW(Word) kind : {ElfW(Word){SHT_SYMTAB}, ElfW(Word){SHT_DYNSYM}})
     for (const ElfW(Shdr) & section : sections) {
       if (section.sh_type != kind) continue;
-      for (const ElfW(Sym) & symbol : file.part<ElfW(Sym)>(section.sh_offset, section.sh_size / sizeof(ElfW(Sym)))) {
+      for (const ElfW(Sym) & symbol : part<ElfW(Sym)>(file, section.sh_offset, section.sh_size / sizeof(ElfW(Sym)))) {
         const auto type = ELF64_ST_TYPE(symbol.st_info);
         if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0)
           continue;
