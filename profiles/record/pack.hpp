@@ -133,7 +133,7 @@ class Unpacker {
   std::span<const char> left() const { return in_; }
   std::uint64_t number() {
     if (!in_.empty() && static_cast<std::int8_t>(in_.front()) >= 0) {
-      const auto only = static_cast<std::uint64_t>(in_.front());
+      const auto only = static_cast<std::uint8_t>(in_.front());
       in_ = in_.subspan(1);
       return only;
     }
