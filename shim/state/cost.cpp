@@ -47,7 +47,8 @@ Nanoseconds price_of_log() {
   const std::optional<double>& budget = job_rules().policy.budget;
   if (!budget) return 0;
   const Nanoseconds all = spent.in_run(), at = now();
-  if (static_cast<double>(all) < kAtFirst * *budget) return 0;
+  // Samples of the code have a limit of their own, and leave the first logs their budget.
+  if (static_cast<double>(all - spent.of(profiles::CostOf::samples)) < kAtFirst * *budget) return 0;
   const std::lock_guard lock(mutex);
   if (pricing.from == 0) {
     pricing.share = kForLogs * *budget;
