@@ -331,14 +331,14 @@ void settle_trees() {
 }  // namespace
 
 Gathered gather_profile() noexcept {
-  try_patterns([&] {
+  bool had_memory = try_patterns([&] {
     for (CommState* s = JobLock()->states; s; s = s->next) {
       weigh_epoch(*s, job_clocks().common_now());
       end_last_epoch(*s);
     }
   });
   if (!meet_ranks()) return Gathered::cut;
-  try_patterns([&] {
+  had_memory &= try_patterns([&] {
     settle_trees();
     need_memory(kForDecisions);
     for (CommState* s = JobLock()->states; s; s = s->next) {
@@ -356,8 +356,8 @@ Gathered gather_profile() noexcept {
     if (lock->retained_missed > 0)
       warn("%zu calls have no arrival patterns: the logs kept until the end were full", lock->retained_missed);
     if (lock->missing_calls > 0)
-      warn("%llu calls have no arrival patterns: the logs of some ranks came too late",
-           static_cast<unsigned long long>(lock->missing_calls));
+      warn("%llu calls have no arrival patterns: %s", static_cast<unsigned long long>(lock->missing_calls),
+           had_memory ? "the logs of some ranks came too late" : "this rank was out of memory");
     if (lock->different_calls > 1)
       warn("%llu calls have no arrival patterns: the program's ranks made different calls",
            static_cast<unsigned long long>(lock->different_calls));
