@@ -296,11 +296,11 @@ Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, 
   out.gain = goes     ? gains.on_time(static_cast<core::Rank>(out.rank), change_at)
              : delays ? gains.equal_computing(change_at)
                       : gains.equal_work(change_at);
+  out.no_gain = gains.why_no(out.gain);
   if (goes && out.gain) {  // the rest of the difference stays
     out.gain->low *= out.why.goes;
     out.gain->high *= out.why.goes;
   }
-  out.no_gain = gains.why_not();
   const bool cause = out.why.source == Why::Source::intervals || out.why.source == Why::Source::whole_run;
   if (out.gain && out.gain->high < 2 * kLittle && !cause) {
     out.ranks = 0;  // others wait for it, but it is not late
@@ -395,7 +395,7 @@ void find_messages(const Profile& profile, const Gains& gains, const RunTotals& 
                     (part == &ProcessTimes::blocked || part == &ProcessTimes::runnable);
   one.basis = goes ? "on_time" : "equal_work";
   one.gain = goes ? gains.on_time(static_cast<core::Rank>(one.rank)) : gains.equal_work();
-  one.no_gain = gains.why_not();
+  one.no_gain = gains.why_no(one.gain);
   out.push_back(one);
 }
 
@@ -545,7 +545,7 @@ std::vector<Finding> findings(const Profile& profile, std::vector<Finding> other
     if (one.kind == FindingKind::slow_core) {
       one.basis = "as_others";
       one.gain = gains.as_others(one.hosts.front());
-      one.no_gain = gains.why_not();
+      one.no_gain = gains.why_no(one.gain);
     }
   find_missing(profile, t, out);
   if (!t.bound_says_nothing() || !t.lacks_logs()) find_waits(profile, gains, t, delays, out);

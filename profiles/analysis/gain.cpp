@@ -26,6 +26,8 @@ constexpr double kCovered = 0.9;
 constexpr double kComputed = 30e6, kDelayed = 20e6;
 /// What the replay errs, as shares of the run and of the gain. Measured: tests/bench/promised.
 constexpr double kModelError = 0.01, kOfGain = 0.125;
+/// A range that is wider than both says nothing: a share of the run, and a share of its upper end. Chosen.
+constexpr double kWide = 0.03, kWideOfGain = 1.0 / 3;
 /// The share of the time in messages for which it is not known who came last, from which the replay knows too little.
 constexpr double kTogether = 0.3;
 
@@ -164,7 +166,14 @@ std::optional<GainRange> Gains::of(const Change& change) const {
   const double most = std::min(1.0, waits_ * scale_ + messages_);
   const double model = std::max(kModelError, kOfGain * sum * scale_);
   const auto share = [&](double time, double more) { return std::clamp(time * scale_ + more, 0.0, most); };
-  return GainRange{share(sum - error, -model), share(std::max(0.0, sum) + error, model), at_most_};
+  const GainRange out{share(sum - error, -model), share(std::max(0.0, sum) + error, model), at_most_};
+  if (!out.at_most && out.high - out.low > std::max(kWide, kWideOfGain * out.high)) return {};
+  return out;
+}
+
+std::string Gains::why_no(const std::optional<GainRange>& gain) const {
+  if (gain) return "";
+  return why_not_.empty() ? "The recorded parts of the run differ too much from each other." : why_not_;
 }
 
 std::optional<GainRange> Gains::equal_work(std::int32_t site) const {

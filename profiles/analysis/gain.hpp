@@ -40,7 +40,10 @@ class Gains {
   /// Whether it is because of the cores, which says nothing about any gain.
   bool lacks_cores() const { return lacks_cores_; }
 
-  /// nullopt: there are no figures.
+  /// Why that is no figure, as a sentence; "": it is one.
+  std::string why_no(const std::optional<GainRange>& gain) const;
+
+  /// nullopt: there are no figures, or the range would be too wide to say something.
   std::optional<GainRange> of(const Change& change) const;
   /// All ranks have the same mean own time before the calls of a site. `site`: Site::index; -1: every site.
   std::optional<GainRange> equal_work(std::int32_t site = -1) const;

@@ -120,7 +120,8 @@ void show_job() {
       code_sampler.begin_first_stretch(now());
     }
   }
-  if (job_process().entered > 0) JobLock()->mine.process.init = now() - job_process().entered;
+  // Without what latecomer itself did since then, as it waits up to the time-out of the roll call.
+  if (job_process().entered > 0) JobLock()->mine.process.init = job_process().started - job_process().entered;
   timing.store(job_rules().policy.causes, std::memory_order_relaxed);
   // Messages of several threads at the same time have no order.
   if (job_rules().policy.causes && job_world().together && !job_process().threads) message_ends.begin_numbers();

@@ -178,6 +178,13 @@ TEST_CASE("findings: no gain is said where a replay cannot know it", "[findings]
   loaded.loads.push_back(
       {.host = "h", .ranks = 4, .cores = 4, .usable = 4, .span = 1e9, .others = 1e9, .pressure = {}, .throttled = {}});
   CHECK(findings(loaded)[0].no_gain.find("Other processes") != std::string::npos);
+  // The recorded half differs so much from part to part that the range would say nothing.
+  Profile rare = job_of(4, 800, [](int i, int r) { return r == 2 && i % 100 == 7 ? 1.5e8 : 1e6; });
+  rare.record->calls_of_job *= 2;
+  rare.sites[0].calls = rare.sites[0].patterns *= 2;
+  rare.sites[0].waited *= 2;
+  CHECK_FALSE(findings(rare)[0].gain);
+  CHECK(findings(rare)[0].no_gain.find("differ too much") != std::string::npos);
   // The profile's waits are ten times those of the recorded calls.
   Profile other = job_of(4, 400, late_rank);
   other.sites[0].waited *= 10;
