@@ -47,6 +47,16 @@ Names::~Names() {
   }
 }
 
+namespace {
+
+/// Different for each process of the hosts that use one server.
+std::uint64_t number_of(const profiles::ProcessId& process) {
+  return process.kernel ^
+         core::mix64(process.pid_namespace + core::mix64(process.started) + static_cast<std::uint64_t>(process.pid));
+}
+
+}  // namespace
+
 bool Names::test_unknown_name(int rank) {
   PortName port = "";
   if (PMPI_Lookup_name(write_name("nobody", rank).text, MPI_INFO_NULL, port) == MPI_SUCCESS) {
@@ -56,23 +66,27 @@ bool Names::test_unknown_name(int rank) {
   }
   // This is the server of mpiexec -nameserver. It serves many jobs and keeps their names when they end. So the names
   // contain the launcher's process on this host.
-  const profiles::ProcessId launcher = profiles::process_id(getppid() != 0 ? getppid() : getpid());  // 0: hidden
-  set_scope(launcher.kernel ^ core::mix64(launcher.pid_namespace + core::mix64(launcher.started) +
-                                          static_cast<std::uint64_t>(launcher.pid)));
+  set_scope(number_of(profiles::process_id(getppid() != 0 ? getppid() : getpid())));  // 0: hidden
   serves_many_jobs_ = true;
   return true;
 }
 
 /// Whether a name that was published twice is there after it was unpublished once. It is on hydra_nameserver of MPICH
-/// 4.0.2, 4.2.1 and 5.0.2, which refuses the second one and keeps it. mpiexec alone keeps the first one only.
+/// 4.0.2, 4.2.1 and 5.0.2, which refuses the second one and keeps it. mpiexec alone keeps the first one only. Other
+/// jobs may ask the same server at the same time, so the name is of this process alone. In doubt the answer is yes:
+/// with names that contain its launcher, no job hears the ranks of another one.
 bool Names::keeps_refused_name(int rank) {
-  if (!std::getenv("HYDI_CONTROL_FD") || !publish_name("twice", rank, "first")) return false;
-  publish_name("twice", rank, "second");
-  unpublish_name("twice", rank, "first");
+  if (!std::getenv("HYDI_CONTROL_FD")) return false;
+  set_scope(number_of(profiles::this_process()));
   PortName port;
-  if (!look_up_name("twice", rank, port)) return false;
-  unpublish_name("twice", rank, "second");
-  return true;
+  bool keeps = true;
+  if (publish_name("twice", rank, "first")) {
+    publish_name("twice", rank, "second");
+    unpublish_name("twice", rank, "first");
+    if ((keeps = look_up_name("twice", rank, port))) unpublish_name("twice", rank, "second");
+  }
+  scope_[0] = '\0';
+  return keeps;
 }
 
 bool Names::publish_name(const char* what, int rank, const std::string& value) {
@@ -97,8 +111,8 @@ bool Names::wait_for_name(const char* what, int rank, Nanoseconds deadline, Port
   }
 }
 
-void Names::set_scope(std::uint64_t job) {
-  std::snprintf(scope_, sizeof scope_, "-%llx", static_cast<unsigned long long>(core::mix64(job)));
+void Names::set_scope(std::uint64_t number) {
+  std::snprintf(scope_, sizeof scope_, "-%llx", static_cast<unsigned long long>(core::mix64(number)));
 }
 
 Names::Name Names::write_name(const char* what, int rank) const {

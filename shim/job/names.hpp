@@ -48,8 +48,8 @@ class Names {
     char text[64];
   };
   bool keeps_refused_name(int rank);
-  /// From now on, names contain this number of the job.
-  void set_scope(std::uint64_t job);
+  /// From now on, names contain this number.
+  void set_scope(std::uint64_t number);
   Name write_name(const char* what, int rank) const;
 
   MPI_Comm comms_[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};

@@ -506,7 +506,7 @@ def served():
 
 
 preloaded = f"{a.library}:{a.support}:{service}"
-each_answer = pytest.mark.parametrize("how", ["counts", "denies"], ids=["as it is", "error"])
+each_answer = pytest.mark.parametrize("how", ["counts", "denies", "shares"], ids=["as it is", "error", "beside another job"])
 
 
 @each_answer
@@ -532,10 +532,14 @@ def test_two_jobs_at_once_use_a_name_server(how, served, tmp_path):
     jobs = [subprocess.Popen(served(output, *setting("LD_PRELOAD", preloaded), "-n", ranks, *program, how=how),
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
             for ranks, output in zip((2, 3), outputs)]
-    for job in jobs:
-        out, err = job.communicate(timeout=patience * 120)
-        assert job.returncode == 0 and "right" in out and "warning" not in err, (job.returncode, err)
-    assert all(output.exists() for output in outputs)
+    try:
+        for job in jobs:
+            out, err = job.communicate(timeout=patience * 120)
+            assert job.returncode == 0 and "right" in out and "warning" not in err, (job.returncode, err)
+        assert all(output.exists() for output in outputs)
+    finally:
+        for job in jobs:
+            end_tree(job)
 
 
 # prte and prun of Open MPI 5: a daemon that runs one job after another, and keeps names of those that have ended.

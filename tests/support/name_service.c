@@ -2,9 +2,10 @@
 // A process manager whose name service misbehaves as NAME_SERVICE says: it `forgets` what is published, `invents`
 // answers to unknown names, `refuses` to publish, or `empties` all answers. It `deafens` rank 2, so that it finds no
 // name, or `swallows` the names of rank 1. It `denies` a name instead of an empty answer, as MPICH 4.2 does. It
-// `delays` the first answer of rank 1 by 3 s, and `counts` the requests of each rank in a file of the folder
-// NAME_SERVICE_COUNTS, or `ends` before the verdict. Otherwise it is right. A rank with NAME_SERVICE_LATE comes to the
-// roll call so many seconds late. NAME_SERVICE_ROOM: shared memory is `full`, or the rank's room is `closed`.
+// `shares` its server with another job, which has the names `twice`, and denies as well. It `delays` the first answer
+// of rank 1 by 3 s, and `counts` the requests of each rank in a file of the folder NAME_SERVICE_COUNTS, or `ends`
+// before the verdict. Otherwise it is right. A rank with NAME_SERVICE_LATE comes to the roll call so many seconds late.
+// NAME_SERVICE_ROOM: shared memory is `full`, or the rank's room is `closed`.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,7 +24,7 @@ static int is(const char* kind) {
   return wanted && strcmp(wanted, kind) == 0;
 }
 static int passes_on(void) {
-  return is("delays") || is("deafens") || is("swallows") || is("denies") || is("counts") || is("ends");
+  return is("delays") || is("deafens") || is("swallows") || is("denies") || is("shares") || is("counts") || is("ends");
 }
 static int rank(void) {
   const char* text = getenv("PMI_RANK");
@@ -68,6 +69,11 @@ int PMPI_Publish_name(const char* name, MPI_Info info, const char* port) {
   count();
   if (is("delays") && strstr(name, "-here-1")) sleep(3);
   if (is("ends") && strstr(name, "-verdict-")) return MPI_ERR_SERVICE;
+  if (is("shares") && strstr(name, "-twice-")) {
+    char others[32];
+    snprintf(others, sizeof others, "latecomer-twice-%d", rank());
+    ((Call)dlsym(RTLD_NEXT, "PMPI_Publish_name"))(others, info, "other");
+  }
   if (passes_on() && !(is("swallows") && rank() == 1))
     return ((Call)dlsym(RTLD_NEXT, "PMPI_Publish_name"))(name, info, port);
   return is("refuses") ? MPI_ERR_SERVICE : MPI_SUCCESS;
@@ -76,7 +82,7 @@ int PMPI_Lookup_name(const char* name, MPI_Info info, char* port) {
   count();
   if (passes_on() && !(is("deafens") && rank() == 2)) {
     const int status = ((Call)dlsym(RTLD_NEXT, "PMPI_Lookup_name"))(name, info, port);
-    return is("denies") && status == MPI_SUCCESS && !*port ? MPI_ERR_NAME : status;
+    return (is("denies") || is("shares")) && status == MPI_SUCCESS && !*port ? MPI_ERR_NAME : status;
   }
   if (!is("invents") && !is("empties")) return MPI_ERR_NAME;
   strcpy(port, is("empties") ? "" : "anything");
