@@ -449,8 +449,8 @@ void add_advise(CLI::App& app, Action& action) {
                       "File to write: the policy, or with --format the settings. - is stdout.");
   AnswerFile::add_force(*command, o->force);
   command->add_option("--format", o->format,
-                      "Instead of a policy, write settings of an MPI library that choose its own algorithms: mpich, "
-                      "openmpi or intel.");
+                      "Instead of a policy, write settings of an MPI library that choose its own algorithms: mpich "
+                      "or openmpi.");
   command->add_option("--network", o->network,
                       "Network, as for latecomer simulate. Default: the network of the profile.");
   command->add_option("--objective", o->objective, "Time to minimise: run_time, mean_elapsed or after_last.")
@@ -470,8 +470,8 @@ The gain compares the model's native with the model's algorithm, corrected by th
 from the known errors of the model. The policy keeps it as "promised", and latecomer diff shows it beside the gain of a
 run under that policy.
 
-With --format, latecomer itself is not needed in later runs. The answer is a file of shell variables (mpich, intel) or of
-rules (openmpi) for allreduce, reduce and bcast. Its comments give the reason per site. Without -o it goes to stdout.
+With --format, latecomer itself is not needed in later runs. The answer is a file of shell variables (mpich) or of rules
+(openmpi) for allreduce, reduce and bcast. Its comments give the reason per site. Without -o it goes to stdout.
 
 Examples:
   $ latecomer advise job.json -o policy.json

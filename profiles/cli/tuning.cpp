@@ -20,23 +20,21 @@ struct Own {
   const char* name;
   const char* mpich;  ///< value of MPIR_CVAR_<OP>_INTRA_ALGORITHM; "": the library lacks it
   int openmpi;        ///< value of coll_tuned_<op>_algorithm; 0: the library lacks it
-  int intel;          ///< number in I_MPI_ADJUST_<OP>; 0: the library lacks it, or its messages are not known
 };
 constexpr Own kOwn[] = {
-    {core::Collective::allreduce, "recursive_doubling", "recursive_doubling", 3, 1},
-    {core::Collective::allreduce, "rabenseifner", "reduce_scatter_allgather", 6, 2},
-    {core::Collective::allreduce, "ring", "", 4, 8},
-    {core::Collective::reduce, "binomial", "binomial", 5, 2},
-    {core::Collective::reduce, "rabenseifner", "reduce_scatter_gather", 7, 5},
-    {core::Collective::bcast, "binomial", "binomial", 6, 1},
-    {core::Collective::bcast, "scatter_ring", "scatter_ring_allgather", 9, 0},
+    {core::Collective::allreduce, "recursive_doubling", "recursive_doubling", 3},
+    {core::Collective::allreduce, "rabenseifner", "reduce_scatter_allgather", 6},
+    {core::Collective::allreduce, "ring", "", 4},
+    {core::Collective::reduce, "binomial", "binomial", 5},
+    {core::Collective::reduce, "rabenseifner", "reduce_scatter_gather", 7},
+    {core::Collective::bcast, "binomial", "binomial", 6},
+    {core::Collective::bcast, "scatter_ring", "scatter_ring_allgather", 9},
 };
 
-enum class TunedLibrary { mpich, openmpi, intel };
+enum class TunedLibrary { mpich, openmpi };
 
 bool has(TunedLibrary library, const Own& own) {
-  return library == TunedLibrary::mpich ? *own.mpich != '\0'
-                                        : (library == TunedLibrary::openmpi ? own.openmpi : own.intel) > 0;
+  return library == TunedLibrary::mpich ? *own.mpich != '\0' : own.openmpi > 0;
 }
 
 std::string upper(core::Collective op) {
@@ -212,42 +210,21 @@ std::string openmpi_settings(const std::vector<TuningRow>& rows) {
   return out;
 }
 
-std::string intel_settings(const std::vector<TuningRow>& rows) {
-  std::string out;
-  for (const auto& [op, by_size] : ranges_of(rows)) {
-    std::string value;
-    for (const auto& [ranks, ranges] : by_size)
-      for (const auto& [range, own] : ranges)
-        value += (value.empty() ? "" : ";") + std::to_string(own->intel) + ":" + std::to_string(range.first) + "-" +
-                 std::to_string(range.second) + "@" + std::to_string(ranks) + "-" + std::to_string(ranks);
-    out += "export I_MPI_ADJUST_" + upper(op) + "='" + value + "'\n";
-  }
-  return out;
-}
-
 std::string head(TunedLibrary library) {
   const std::string written = "# Written by latecomer advise. All times are forecasts of a model, per call.\n";
-  switch (library) {
-    case TunedLibrary::mpich:
-      return written +
-             "# For MPICH 4. Run `. FILE` in the shell that starts the job. A setting holds for all calls of its\n"
-             "# collective, and MPICH does not run them in two levels any more.\n";
-    case TunedLibrary::openmpi:
-      return written +
-             "# For Open MPI 4.1 and 5: mpirun --mca coll_tuned_use_dynamic_rules 1 "
-             "--mca coll_tuned_dynamic_rules_filename FILE\n"
-             "# The times are compared with those of the MPI library of the profile.\n";
-    default:
-      return written +
-             "# For Intel MPI. Run `. FILE` in the shell that starts the job.\n"
-             "# The times are compared with those of the MPI library of the profile.\n";
-  }
+  return written +
+         (library == TunedLibrary::mpich
+              ? "# For MPICH 4. Run `. FILE` in the shell that starts the job. A setting holds for all calls of its\n"
+                "# collective, and MPICH does not run them in two levels any more.\n"
+              : "# For Open MPI 4.1 and 5: mpirun --mca coll_tuned_use_dynamic_rules 1 "
+                "--mca coll_tuned_dynamic_rules_filename FILE\n"
+                "# The times are compared with those of the MPI library of the profile.\n");
 }
 
 }  // namespace
 
 Tuning tune(const std::string& format, const std::vector<TunedSite>& sites, core::Objective objective) {
-  static constexpr std::string_view kFormats[] = {"mpich", "openmpi", "intel"};
+  static constexpr std::string_view kFormats[] = {"mpich", "openmpi"};
   const auto* const found = std::find(std::begin(kFormats), std::end(kFormats), format);
   if (found == std::end(kFormats))
     throw BadUsage("--format: unknown format '" + format + "'" + core::suggestion(format, kFormats));
@@ -288,9 +265,8 @@ Tuning tune(const std::string& format, const std::vector<TunedSite>& sites, core
     }
     out.sites.push_back(one);
   }
-  out.text = head(library) + comments;
-  if (library == TunedLibrary::mpich) out.text += mpich_settings(rows);
-  else out.text += library == TunedLibrary::openmpi ? openmpi_settings(rows) : intel_settings(rows);
+  out.text =
+      head(library) + comments + (library == TunedLibrary::mpich ? mpich_settings(rows) : openmpi_settings(rows));
   return out;
 }
 

@@ -28,7 +28,7 @@ struct Tuning {      // NOLINT(bugprone-exception-escape): the JSON library asse
   bool empty = true;  ///< no setting is in the file
 };
 
-/// `format`: mpich, openmpi or intel; else throws BadUsage.
+/// `format`: mpich or openmpi; else throws BadUsage.
 Tuning tune(const std::string& format, const std::vector<TunedSite>& sites, core::Objective objective);
 
 }  // namespace latecomer::profiles::cli

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "profiles/analysis/callers.hpp"
-#include "profiles/analysis/time_parts.hpp"
+#include "profiles/analysis/run_shares.hpp"
 #include "profiles/record/waiting.hpp"
 #include "profiles/render/communicator_table.hpp"
 #include "profiles/render/page_arrivals.hpp"

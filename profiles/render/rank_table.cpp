@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "profiles/analysis/time_parts.hpp"
+#include "profiles/analysis/run_shares.hpp"
 #include "profiles/base/text.hpp"
 
 namespace latecomer::profiles {

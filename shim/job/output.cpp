@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <initializer_list>
 
 #include "core/base/text.hpp"
 #include "profiles/base/batch_job.hpp"
@@ -21,12 +20,7 @@
 namespace latecomer::shim {
 namespace {
 
-/// The first of these variables that is set, or "".
-std::string first_set(std::initializer_list<const char*> names) {
-  for (const char* name : names)
-    if (const char* value = std::getenv(name); value && *value) return value;
-  return "";
-}
+using profiles::first_set;
 
 std::string slurm_step() { return first_set({"SLURM_STEP_ID", "SLURM_STEPID"}); }
 

@@ -54,9 +54,6 @@ for op, size, network, algorithm, messages in CASES:
     check(done.returncode == 1 and "no setting, because" in done.stdout and "export" not in done.stdout, f"{op}: nothing is better: {done.stdout}")
     rows = json.loads(run(a.cli, "advise", profile, "--format", "mpich", "--network", network, "--json").stdout)
     check(rows["gain_ns"] > 0 and algorithm in [r["algorithm"] for r in rows["sites"]] and rows["text"] == text, f"{op}: --json says the same")
-    if algorithm != "scatter_ring":  # which number it has there is not documented
-        intel = {"recursive_doubling": 1, "binomial": 2, "rabenseifner": 5}[algorithm]
-        check(f"\nexport I_MPI_ADJUST_{op.upper()}='{intel}:{size}-{size}@{RANKS}-{RANKS}'\n" in advised(profile, "intel", network, folder / "intel.sh"), f"{op}: Intel MPI's settings")
 done = run(a.cli, "advise", profile, "--format", "opnmpi", "--network", ROUNDS)
 check(done.returncode == 2 and "did you mean 'openmpi'" in done.stderr, f"an unknown format: {done.stderr}")
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Divides the time inside collectives into waits and the rest, and names the parts.
-#include "profiles/analysis/time_parts.hpp"
+#include "profiles/analysis/run_shares.hpp"
 
 #include <algorithm>
 #include <numeric>
