@@ -241,6 +241,7 @@ check(done.returncode == 0 and "/dev/stdin:2: warning" in done.stdout, f"a polic
 # The published schemas agree with the tables, and accept and refuse the same files as `check`.
 published = json.loads((root / "docs/schema/policy.schema.json").read_text())
 check(published == json.loads(run("check", "--schema").stdout), "docs/schema/policy.schema.json is not what `latecomer check --schema` prints")
+check(json.loads((root / "docs/schema/profile.schema.json").read_text()) == json.loads(run("check", "--profile-schema").stdout), "docs/schema/profile.schema.json is not what `latecomer check --profile-schema` prints")
 try:
     import jsonschema
     validator = jsonschema.Draft202012Validator(published)

@@ -13,7 +13,10 @@ namespace latecomer::profiles::analysis {
 void IntervalFigures::add(const IntervalFigures& o) {
   const double all = stand_for + o.stand_for;
   if (o.stand_for <= 0 || all <= 0) return;
-  for (const auto& [key, field] : kIntervalKeys)
+  using F = IntervalFigures;
+  for (const auto field :
+       {&F::wall, &F::collectives, &F::messages, &F::io, &F::other_mpi, &F::computing, &F::kernel, &F::runnable,
+        &F::blocked, &F::faults, &F::preempted, &F::page_faults, &F::threads, &F::threads_in_mpi})
     this->*field = (this->*field * stand_for + o.*field * o.stand_for) / all;
   // If one side does not name a peer, that side did not wait for it.
   std::map<long, double> waits;

@@ -4,8 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 namespace latecomer::profiles::analysis {
@@ -28,16 +26,6 @@ struct IntervalFigures {
   /// Becomes the mean over the intervals that the samples of both stand for.
   void add(const IntervalFigures& other);
 };
-
-/// The keys of means in `before` of a profile.
-inline constexpr std::pair<std::string_view, double IntervalFigures::*> kIntervalKeys[] = {
-    {"wall_ns", &IntervalFigures::wall},           {"collectives_ns", &IntervalFigures::collectives},
-    {"messages_ns", &IntervalFigures::messages},   {"io_ns", &IntervalFigures::io},
-    {"other_mpi_ns", &IntervalFigures::other_mpi}, {"computing_ns", &IntervalFigures::computing},
-    {"kernel_ns", &IntervalFigures::kernel},       {"runnable_ns", &IntervalFigures::runnable},
-    {"blocked_ns", &IntervalFigures::blocked},     {"faults", &IntervalFigures::faults},
-    {"preempted", &IntervalFigures::preempted},    {"page_faults_ns", &IntervalFigures::page_faults},
-    {"threads_ns", &IntervalFigures::threads},     {"threads_in_mpi_ns", &IntervalFigures::threads_in_mpi}};
 
 /// One rank at a site, or the consecutive ranks that share a row of the profile.
 struct RankRow {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/network/network.hpp"
+#include "core/policy/policy.hpp"
 #include "profiles/analysis/analysis.hpp"
 #include "profiles/analysis/figures.hpp"
 #include "profiles/analysis/frame.hpp"
@@ -38,7 +39,7 @@ struct ProfileJob {
     std::string most;  ///< the largest part of the rest, as in the profile
     Share unlogged;    ///< of the ranks' time: calls that were not logged, and for which no logged ones stand
   } cost;
-  std::optional<std::pair<double, double>> promised;  ///< the gain that the policy promises: shares of the run time
+  std::optional<core::Promised> promised;  ///< the gain that the policy promises: shares of the run time
   /// How the job used the results of an earlier run; the file is "" if the policy names none.
   struct EarlierRun {
     std::string file, why_not;  ///< why_not: why the job did not use the plan of the earlier run, or ""

@@ -16,6 +16,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/policy_text.hpp"
 #include "profiles/format/reader.hpp"
+#include "profiles/format/shape.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {
@@ -85,7 +86,7 @@ void add_check(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("check", "Check a policy and show its mistakes with line and remedy");
   struct Options {
     std::string file;
-    bool json = false, schema = false;
+    bool json = false, schema = false, profile_schema = false;
   };
   auto o = std::make_shared<Options>();
   command->add_option(
@@ -93,6 +94,7 @@ void add_check(CLI::App& app, Action& action) {
       "Policy file to check, or the policy itself if the word begins with {. Default: the configuration of the site.");
   command->add_flag("--json", o->json, "Print the answer as JSON.");
   command->add_flag("--schema", o->schema, "Print the JSON Schema of policy files.");
+  command->add_flag("--profile-schema", o->profile_schema, "Print the JSON Schema of profiles.");
   command->footer(
       R"(The answer has one line per mistake: file, line, key, the mistake, and the nearest valid choice. Of a text that is not
 JSON, it names the first mistake. A finding is also a rule that no call can follow, and a file of `learn` that cannot be read.
@@ -104,7 +106,11 @@ Examples:
   $ latecomer check --schema > policy.schema.json)");
   command->callback([o, &action] {
     action = [o] {
-      if (o->schema) return std::fputs(core::policy_schema().c_str(), stdout) < 0 ? 2 : 0;
+      if (o->schema || o->profile_schema)
+        return std::fputs((o->schema ? core::policy_schema() : json_text(profile_schema(), 2) + "\n").c_str(), stdout) <
+                       0
+                   ? 2
+                   : 0;
       return check_file(o->file, o->json);
     };
   });

@@ -194,7 +194,7 @@ void print_text(const Profile& a, const Profile& b, const std::vector<DiffRow>& 
   if (b.job.promised && before > 0) {
     std::printf(
         "The policy of the second run promised that it saves %s to %s of the run time. The second run took %s.\n\n",
-        saving(b.job.promised->first, 1).c_str(), saving(b.job.promised->second, 1).c_str(),
+        saving(b.job.promised->least, 1).c_str(), saving(b.job.promised->most, 1).c_str(),
         took(1 - after / before).c_str());
   }
   const Judgement judgement = judge(a);
@@ -233,7 +233,7 @@ int diff(const DiffOptions& o) {
       {"wall_time_s",
        {{"before", before}, {"after", after}, {"ratio", before > 0 ? Json(after / before) : Json(nullptr)}}},
       {"promised",
-       b.job.promised ? Json({{"least", b.job.promised->first}, {"most", b.job.promised->second}}) : Json(nullptr)},
+       b.job.promised ? Json({{"least", b.job.promised->least}, {"most", b.job.promised->most}}) : Json(nullptr)},
       {"finding", best < 0 ? Json(nullptr) : findings_json(judgement)[static_cast<std::size_t>(best)]},
       {"gain", before > 0 ? Json(1 - after / before) : Json(nullptr)},
       {"sites", sites}};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/text.hpp"
+#include "profiles/format/profile_keys.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -24,12 +25,8 @@ Json awaited_json(const Caller& caller, int per_row) {
   Json out = Json::array();
   for (const auto* row : rows) {
     const auto& [number, r] = *row;
-    Json one = {{"rank", number * per_row}};
-    if (per_row > 1) one["ranks"] = per_row;
-    one["mean_offset_ns"] = r.offset.mean();
-    one["last_count"] = caller.pattern->share_of_calls(r.last_count, caller.calls);
-    one["waited_ns"] = r.waited_ns;
-    one["awaited_ns"] = r.awaited_ns;
+    Json one = kCallerRowKeys.json(ArrivalsOfRow{number * per_row, per_row > 1 ? per_row : 0, r,
+                                                 caller.pattern->share_of_calls(r.last_count, caller.calls)});
     if (const auto found = caller.before.find(number); found != caller.before.end())
       one["before"] = intervals_json(found->second);
     out.push_back(std::move(one));
@@ -50,34 +47,16 @@ Json frame_json(const Frame& f) {
   return out;
 }
 
-Json usage_json(const Usage& usage, double by) {
-  Json out;
-  for (const auto& [name, value] :
-       {std::pair{"wall_ns", usage.wall}, std::pair{"collectives_ns", usage.collectives},
-        std::pair{"messages_ns", usage.messages}, std::pair{"io_ns", usage.io},
-        std::pair{"other_mpi_ns", usage.other_mpi}, std::pair{"computing_ns", usage.computing},
-        std::pair{"kernel_ns", usage.kernel}, std::pair{"runnable_ns", usage.runnable},
-        std::pair{"blocked_ns", usage.blocked}, std::pair{"faults", static_cast<Nanoseconds>(usage.faults)},
-        std::pair{"preempted", static_cast<Nanoseconds>(usage.preempted)},
-        std::pair{"page_faults_ns", usage.page_faults()}, std::pair{"threads_ns", usage.threads},
-        std::pair{"threads_in_mpi_ns", usage.threads_in_mpi}})
-    out[name] = static_cast<double>(value) / by;
-  return out;
-}
-
 void add_peers(Json& out, const Peers& peers, double by) {
   std::vector<Peers::Peer> sorted(peers.all().begin(), peers.all().end());
   std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.waited > b.waited; });
   for (const auto& [rank, waited] : sorted)
-    out["waits_for"].push_back({{"rank", rank}, {"wait_ns", static_cast<double>(waited) / by}});
+    out["waits_for"].push_back(kWaitForKeys.json(WaitFor{rank, static_cast<double>(waited) / by}));
 }
 
 Json intervals_json(const Intervals& intervals) {
-  const auto by = static_cast<double>(intervals.stand_for);
-  Json out = usage_json(intervals.sum, by);
-  out["samples"] = intervals.samples;
-  out["stand_for"] = intervals.stand_for;
-  add_peers(out, intervals.peers, by);
+  Json out = kIntervalKeys.json(intervals);
+  add_peers(out, intervals.peers, divisor_of(intervals));
   return out;
 }
 

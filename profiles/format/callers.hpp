@@ -17,8 +17,6 @@ nlohmann::ordered_json frame_json(const Frame& frame);
 nlohmann::ordered_json intervals_json(const Intervals& intervals);
 /// Adds the key `waits_for`, longest wait first, with times divided by `by`; nothing if no rank is known.
 void add_peers(nlohmann::ordered_json& out, const Peers& peers, double by);
-/// The figures of a usage, divided by `by`.
-nlohmann::ordered_json usage_json(const Usage& usage, double by);
 
 /// The data of one caller, summed over ranks.
 struct Caller {

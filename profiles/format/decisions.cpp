@@ -7,13 +7,12 @@
 
 #include "core/base/text.hpp"
 #include "profiles/base/json.hpp"
+#include "profiles/format/profile_keys.hpp"
 
 namespace latecomer::profiles {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json known(double v) { return v < 0 ? Json(nullptr) : Json(v); }
 
 std::string algorithm_of(int index) { return index < 0 ? "native" : std::string(core::algorithm_at(index).name); }
 
@@ -21,18 +20,7 @@ Json describe(const core::SlotReport& r, int comm_size) {
   Json out;
   out["site"] = SiteKey{r.site, r.signature.op, comm_size}.id();
   out["op"] = core::name_of(r.signature.op);
-  out["bytes"] = r.signature.bytes;
-  out["calls"] = r.calls;
-  out["rule_line"] = r.rule_line > 0 ? Json(r.rule_line) : Json(nullptr);
-  out["reason"] = r.reason;
-  out["predictor"] = core::name_of(r.forecast.kind);
-  out["spread_ns"] = r.forecast.spread;
-  out["error_ns"] = r.forecast.error;
-  out["last_rank"] = r.forecast.offsets.empty() ? Json(nullptr) : Json(r.forecast.last());
-  out["predicted_ns"] = known(r.predicted_ns);
-  out["native_predicted_ns"] = known(r.native_predicted_ns);
-  out["measured_ns"] = known(r.measured_ns);
-  out["native_measured_ns"] = known(r.native_measured_ns);
+  kDecisionKeys.write(out, r);
   return out;
 }
 

@@ -2,18 +2,11 @@
 // Writes the kinds of waits.
 #include "profiles/format/message_kinds.hpp"
 
+#include "profiles/format/profile_keys.hpp"
+
 namespace latecomer::profiles {
-namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json kinds_json(const MessageKinds& kinds) {
-  return {{"messages", kinds.messages},          {"matched", kinds.matched},
-          {"late_sender_ns", kinds.late_sender}, {"late_receiver_ns", kinds.late_receiver},
-          {"transfer_ns", kinds.transfer},       {"not_known_ns", kinds.not_known}};
-}
-
-}  // namespace
 
 KindsOfSites::KindsOfSites(const Merged& all, int per_row) {
   for (const auto& [at, kinds] : all.messages.sums(per_row)) {
@@ -27,7 +20,7 @@ void KindsOfSites::add_to_site(Json& site, const TimedKey& key) const {
   MessageKinds all;
   for (auto at = sums_.lower_bound({key, INT32_MIN, INT32_MIN}); at != sums_.end() && at->first.site == key; ++at)
     all.merge(at->second);
-  if (all.messages > 0) site["kinds"] = kinds_json(all);
+  if (all.messages > 0) site["kinds"] = kMessageKindKeys.json(all);
 }
 
 void KindsOfSites::add_to_row(Json& json, const TimedKey& key, std::int32_t row) const {
@@ -35,7 +28,7 @@ void KindsOfSites::add_to_row(Json& json, const TimedKey& key, std::int32_t row)
        at != sums_.end() && at->first.site == key && at->first.row == row; ++at) {
     Json one = Json::object();
     if (at->first.peer >= 0) one["rank"] = at->first.peer;
-    one.update(kinds_json(at->second));
+    kMessageKindKeys.write(one, at->second);
     json["kinds"].push_back(std::move(one));
   }
 }

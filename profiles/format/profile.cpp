@@ -20,6 +20,7 @@
 #include "profiles/format/callers.hpp"
 #include "profiles/format/code.hpp"
 #include "profiles/format/message_kinds.hpp"
+#include "profiles/format/profile_keys.hpp"
 #include "profiles/record/job_size.hpp"
 
 namespace latecomer::profiles {
@@ -181,12 +182,11 @@ class ProfileWriter {
         {"snapshots", reach_json()},
         {"mpi_library", job.mpi_library},
         {"mode", job.mode},
-        {"promised",
-         job.promised.given ? Json({{"least", job.promised.least}, {"most", job.promised.most}}) : Json(nullptr)},
-        {"history", history_json(job.history)},
+        {"promised", job.promised.given ? kPromisedKeys.json(job.promised) : Json(nullptr)},
+        {"history", job.history.file.empty() ? Json(nullptr) : kHistoryKeys.json(job.history)},
         {"edges", edges_ == 0 ? Json(nullptr)
                               : Json({{"calls", edges_}, {"mean_fraction", edge_sum_ / static_cast<double>(edges_)}})},
-        {"first_call", first_call_json()}};
+        {"first_call", book_.first_call.arrival == INT64_MAX ? Json(nullptr) : kFirstCallKeys.json(book_.first_call)}};
     put("{\"format\": \"latecomer-profile\",\n\"version\": 1,\n\"job\": " + json_text(head, 1) + ",\n\"clock\": [");
     for (std::size_t i = 0; i < all_.members.size(); ++i) {
       const Member& p = all_.members[i];
@@ -201,7 +201,7 @@ class ProfileWriter {
     const std::optional<Nanoseconds> last_end = last_to_end();
     for (std::size_t i = 0; i < all_.members.size(); ++i) {
       const Member& p = all_.members[i];
-      Json process = usage_json(p.process.usage, 1);
+      Json process = kProcessKeys.json(p.process);
       process["rank"] = p.rank;
       process["host"] = p.host;
       if (all_.reach) process["covered_ns"] = 1e9 * all_.reach->covered.at(p.rank);
@@ -572,16 +572,10 @@ class ProfileWriter {
     const int ranks = all_.sum.job.ranks;
     bool first = true;
     for (const auto& [number, r] : p.ranks.rows()) {
-      text += first ? "\n  {\"rank\":" : ",\n  {\"rank\":";
+      text += first ? "\n  {" : ",\n  {";
       first = false;
-      text += std::to_string(number * per_row_);
-      if (per_row_ > 1)
-        text += ",\"ranks\":" + std::to_string(std::min(per_row_, std::max(1, ranks - number * per_row_)));
-      write_number(text, ",\"mean_offset_ns\":", r.offset.mean());
-      write_number(text, ",\"stddev_ns\":", r.offset.stddev());
-      text += ",\"last_count\":" + std::to_string(p.share_of_calls(r.last_count, row.calls));
-      write_number(text, ",\"waited_ns\":", r.waited_ns);
-      write_number(text, ",\"awaited_ns\":", r.awaited_ns);
+      const int shared = per_row_ > 1 ? std::min(per_row_, std::max(1, ranks - number * per_row_)) : 0;
+      kRankRowKeys.append(text, ArrivalsOfRow{number * per_row_, shared, r, p.share_of_calls(r.last_count, row.calls)});
       if (before != before_.end())
         if (const auto found = before->second.find(number); found != before->second.end()) {
           text += ",\"before\":" + json_text(intervals_json(found->second));
@@ -682,55 +676,17 @@ class ProfileWriter {
 
   /// What ran on the hosts beside the job, as a key of the profile. Empty: no process has measured it.
   std::string hosts_text() const {
-    const auto known = [](const std::optional<Nanoseconds>& time) { return time ? Json(*time) : Json(nullptr); };
     Json out = Json::array();
-    for (const HostLoad& h : all_.sum.loads) {
-      const auto others = h.others();
-      const Share share =
-          others ? Share::of(static_cast<double>(*others), static_cast<double>(h.span) * h.cores) : Share();
-      out.push_back({{"host", h.host},
-                     {"load",
-                      {{"ranks", h.ranks},
-                       {"cores", h.cores},
-                       {"usable_cores", h.usable},
-                       {"span_ns", h.span},
-                       {"ranks_ns", known(h.job)},
-                       {"others_ns", known(others)},
-                       {"others_error_ns", others ? Json(std::round(h.error())) : Json(nullptr)},
-                       {"others_share", share_json(share)},
-                       {"steal_ns", known(h.steal)},
-                       {"pressure_ns", known(h.pressure)},
-                       {"throttled_ns", known(h.throttled)}}}});
-    }
+    for (const HostLoad& h : all_.sum.loads) out.push_back({{"host", h.host}, {"load", kHostLoadKeys.json(h)}});
     return out.empty() ? "" : "\n\"hosts\": " + json_text(out, 1) + ",";
-  }
-
-  static Json history_json(const HistoryUse& use) {
-    if (use.file.empty()) return nullptr;
-    return {{"file", core::utf8(use.file)},
-            {"calls", use.calls},
-            {"why_not", use.why_not.empty() ? Json(nullptr) : Json(use.why_not)}};
-  }
-
-  Json first_call_json() const {
-    const FirstCall& first = book_.first_call;
-    if (first.arrival == INT64_MAX) return nullptr;
-    return {{"waited_ns", first.waited_ns},
-            {"rank", first.awaited < 0 ? Json(nullptr) : Json(first.awaited)},
-            {"awaited_ns", first.awaited_ns}};
   }
 
   void write_sums() {
     std::string text;
     book_.sums.each([&](Rank rank, const RankSums& sums) {
       if (sums.calls == 0) return;  // others waited for it, and its own part is missing
-      const auto calls = static_cast<double>(sums.calls);
-      text += text.empty() ? "\n{\"rank\":" : ",\n{\"rank\":";
-      text += std::to_string(rank) + ",\"calls\":" + std::to_string(sums.calls);
-      text += ",\"last_count\":" + std::to_string(sums.last_count);
-      write_number(text, ",\"mean_lateness_ns\":", sums.late_ns / calls);
-      write_number(text, ",\"waited_ns\":", sums.waited_ns);
-      write_number(text, ",\"awaited_ns\":", sums.awaited_ns);
+      text += text.empty() ? "\n{" : ",\n{";
+      kRankSumKeys.append(text, SumsOfRank{sums, rank});
       text += '}';
     });
     put(text);
@@ -746,13 +702,6 @@ class ProfileWriter {
       if (folded) unknown.module = "(other sites)";
       out.push_back(frame_json(unknown));
     }
-    return out;
-  }
-
-  static Json timed_json(const TimedSums& sums) {
-    Json out = {{"calls", sums.calls}, {"timed", sums.timed}, {"time_ns", sums.time}};
-    if (sums.timed < sums.calls) out["time_error_ns"] = sums.error();
-    if (sums.together > 0) out["together_ns"] = sums.together;
     return out;
   }
 
@@ -790,11 +739,9 @@ class ProfileWriter {
     std::string text = "{\"ranks_per_row\": " + std::to_string(per_row) + ", \"rows\": [";
     bool first = true;
     for (const auto& [rows, sums] : all_.pairs) {
-      text += (first ? "\n  " : ",\n  ") + json_text(Json({{"rank", rows.first * per_row},
-                                                           {"peer", rows.second * per_row},
-                                                           {"messages", sums.messages},
-                                                           {"bytes", sums.bytes},
-                                                           {"wait_ns", sums.waited}}));
+      text += first ? "\n  {" : ",\n  {";
+      kPairKeys.append(text, PairOfRanks{sums, rows.first * per_row, rows.second * per_row});
+      text += '}';
       first = false;
       put_if_long(text);
     }
@@ -822,7 +769,7 @@ class ProfileWriter {
                             : section == "files"                      ? "files"
                             : section == "others" || section == "job" ? "other"
                                                                       : "messages"}};
-      head.update(timed_json(sums));
+      kTimedKeys.write(head, sums);
       add_lengths(head, key);
       kinds.add_to_site(head, key);
       text += (text.empty() ? "\n" : ",\n") + json_text(head);
@@ -832,7 +779,7 @@ class ProfileWriter {
       for (const auto& [number, one] : all_.timed.at(key)) {
         Json row = {{"rank", number * per_row_}};
         if (per_row_ > 1) row["ranks"] = std::clamp(all_.sum.job.ranks - number * per_row_, 1, per_row_);
-        row.update(timed_json(one));
+        kTimedKeys.write(row, one);
         add_peers(row, one.peers, 1);
         kinds.add_to_row(row, key, number);
         text += (first ? "\n  " : ",\n  ") + json_text(row);
@@ -847,13 +794,7 @@ class ProfileWriter {
     bool first = true;
     for (const Group& g : book_.groups.all()) {
       if (g.calls == 0) continue;
-      const auto calls = static_cast<double>(g.calls);
-      put((first ? "\n" : ",\n") + json_text(Json({{"comm_size", g.ranks.size()},
-                                                   {"members", ranks_text(g.ranks)},
-                                                   {"calls", g.calls},
-                                                   {"waited_ns", g.waited_ns},
-                                                   {"imbalance_ns", g.imbalance_ns / calls},
-                                                   {"after_last_ns", g.after_last_ns / calls}})));
+      put((first ? "\n" : ",\n") + json_text(kCommunicatorKeys.json(g)));
       first = false;
     }
   }

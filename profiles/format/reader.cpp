@@ -15,6 +15,7 @@
 #include "profiles/base/json.hpp"
 #include "profiles/base/mapped.hpp"
 #include "profiles/format/last_state.hpp"
+#include "profiles/format/profile_keys.hpp"
 #include "profiles/format/redact.hpp"
 #include "profiles/format/shape.hpp"
 #include "profiles/record/thread_sums.hpp"
@@ -58,9 +59,6 @@ std::vector<RankRow> few_rows(std::vector<RankRow>&& rows) {
   return out;
 }
 
-/// Ranks and numbers of ranks in a file: only a damaged profile has others.
-long rank_in(double value) { return static_cast<long>(std::clamp(value, -1.0, 1e9)); }
-
 /// In profiles of earlier versions each sample stands for one interval.
 double stand_for(double samples, double written) { return written > 0 ? written : samples; }
 
@@ -68,117 +66,44 @@ std::vector<analysis::IntervalFigures::Peer> peers_of(const Json& object) {
   std::vector<analysis::IntervalFigures::Peer> out;
   if (const auto peers = object.find("waits_for"); peers != object.end() && peers->is_array())
     for (const Json& peer : *peers)
-      if (peer.is_object()) out.push_back({rank_in(number_in(peer, "rank")), number_in(peer, "wait_ns")});
+      if (peer.is_object()) out.push_back(kWaitForKeys.as<analysis::IntervalFigures::Peer>(peer));
   return out;
 }
 
 /// The figures of the object `before` of a site, a row or a caller.
 analysis::IntervalFigures intervals_of(const Json& before) {
-  analysis::IntervalFigures out;
-  out.samples = number_in(before, "samples");
-  out.stand_for = stand_for(out.samples, number_in(before, "stand_for"));
-  for (const auto& [key, field] : analysis::kIntervalKeys) out.*field = number_in(before, key);
+  auto out = kIntervalKeys.as<analysis::IntervalFigures>(before);
+  out.stand_for = stand_for(out.samples, out.stand_for);
   out.peers = peers_of(before);
   return out;
 }
 
 /// One row of `awaited`.
 RankRow row_of(const Json& row) {
-  RankRow out;
-  out.rank = rank_in(number_in(row, "rank"));
-  out.ranks = std::max(1L, rank_in(number_in(row, "ranks")));
-  out.offset = number_in(row, "mean_offset_ns");
-  out.stddev = number_in(row, "stddev_ns");
-  out.last = number_in(row, "last_count");
-  out.waited = number_in(row, "waited_ns");
-  out.awaited = number_in(row, "awaited_ns");
+  auto out = kRankRowKeys.as<RankRow>(row);
+  out.ranks = std::max(1L, out.ranks);
   if (const auto before = row.find("before"); before != row.end()) out.before = intervals_of(*before);
   return out;
 }
 
-/// Reads the rows of ranks of one site. A large profile consists almost entirely of such rows, with histograms that no
-/// command needs. So they never become JSON values in memory.
-class RowReader : public nlohmann::json_sax<Json> {
- public:
+/// The rows of ranks of one site from their text; empty: it is not sound. A large profile consists almost entirely of
+/// such rows, with histograms that no command needs. So rows are taken one at a time, without their histograms.
+std::optional<std::vector<RankRow>> rows_from(std::string_view text) {
+  constexpr int kAbove = 3;  // the profile, its sites, and one site
+  using Event = Json::parse_event_t;
   std::vector<RankRow> rows;
-
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t v) override { return take_number(static_cast<double>(v)); }
-  bool number_unsigned(number_unsigned_t v) override { return take_number(static_cast<double>(v)); }
-  bool number_float(number_float_t v, const string_t&) override { return take_number(v); }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open(); }
-  bool start_array(std::size_t) override { return open(); }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
-  bool key(string_t& name) override {
-    field_ = nullptr;
-    if (depth_ == kRow) {
-      field_ = field_of(name);
-      in_before_ = name == "before";
-    } else if (depth_ == kBefore && in_before_) field_ = before_of(name);
-    else if (depth_ == kPeer && in_before_) field_ = name == "rank" ? &rank_ : name == "wait_ns" ? &waited_ : nullptr;
-    return true;
-  }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
-
- private:
-  /// The depths of the array of rows, of a row, its member `before`, the array `waits_for` there, and a peer in that.
-  enum Depth { kRows = 1, kRow, kBefore, kPeers, kPeer };
-  static constexpr int kAbove = 3;  ///< the profile, its sites, and one site
-
-  double* field_of(const std::string& name) {
-    return name == "rank"             ? &first_
-           : name == "ranks"          ? &ranks_
-           : name == "mean_offset_ns" ? &row_.offset
-           : name == "stddev_ns"      ? &row_.stddev
-           : name == "last_count"     ? &row_.last
-           : name == "waited_ns"      ? &row_.waited
-           : name == "awaited_ns"     ? &row_.awaited
-                                      : nullptr;
-  }
-  double* before_of(const std::string& name) {
-    if (name == "samples") return &row_.before.samples;
-    if (name == "stand_for") return &row_.before.stand_for;
-    for (const auto& [key, field] : analysis::kIntervalKeys)
-      if (key == name) return &(row_.before.*field);
-    return nullptr;
-  }
-  bool take_number(double v) {
-    if (field_) *field_ = v;
-    return is_sane(v);
-  }
-  bool open() {
-    if (++depth_ + kAbove > core::kMostNested) return false;
-    field_ = nullptr;
-    if (depth_ == kRow) {
-      row_ = {};
-      first_ = 0;
-      ranks_ = 1;
-    }
-    if (depth_ == kPeer) rank_ = waited_ = 0;
-    return true;
-  }
-  bool close() {
-    field_ = nullptr;
-    if (depth_ == kPeer && in_before_) row_.before.peers.push_back({rank_in(rank_), waited_});
-    if (depth_-- != kRow) return true;
-    row_.rank = rank_in(first_);
-    row_.ranks = std::max(1L, rank_in(ranks_));
-    in_before_ = false;
-    row_.before.stand_for = stand_for(row_.before.samples, row_.before.stand_for);
-    if (row_.rank >= 0) rows.push_back(std::move(row_));
-    return true;
-  }
-
-  int depth_ = 0;
-  bool in_before_ = false;
-  double* field_ = nullptr;  // of the row or peer that the next number fills
-  double first_ = 0, ranks_ = 1, rank_ = 0, waited_ = 0;
-  RankRow row_;
-};
+  bool good = true;
+  const auto take = [&](int depth, Event event, const Json& value) {
+    if (event == Event::key) return value != "histogram";
+    if (event == Event::object_start || event == Event::array_start) good = good && depth + kAbove < core::kMostNested;
+    if (value.is_number()) good = good && is_sane(value.get<double>());
+    if (event != Event::object_end || depth != 1) return true;
+    if (RankRow row = row_of(value); row.rank >= 0) rows.push_back(std::move(row));
+    return false;
+  };
+  if (Json::parse(text, take, false).is_discarded() || !good) return {};
+  return rows;
+}
 
 /// Gives the site its rows of ranks, and takes the figures of all rows from them. The site keeps few rows.
 void take_rows(Site& site, std::vector<RankRow>&& rows, const Wanted& wanted, analysis::Analysis& analysis) {
@@ -244,14 +169,12 @@ std::vector<analysis::ProcessFigures> processes_of(const Json& profile) {
     analysis::ProcessFigures& one = out.emplace_back();
     one.rank = p["rank"].get<long>();
     one.host = p["host"].get<std::string>();
-    one.wall = p["wall_ns"].get<double>();
+    kProcessKeys.read(p, one);
+    kProcessKeys.read(p, one.times);
     one.cores = number_in(p, "cores");
     one.host_cores = number_in(p, "host_cores");
     one.core_list = p.value("core_list", "");
     one.courteous = p.value("waiting", "") == "courteous";
-    for (const analysis::TimeColumn& c : analysis::kTimeColumns) one.times.*c.value = number_in(p, c.key);
-    one.times.threads = number_in(p, "threads_ns");
-    one.times.threads_in_mpi = number_in(p, "threads_in_mpi_ns");
     if (one.wall > 0) {  // else the parts between the ends are not known
       one.times.init = number_in(p, "init_ns");
       one.times.end = number_in(p, "end_ns");
@@ -316,15 +239,8 @@ std::vector<analysis::HostLoadFigures> loads_of(const Json& profile) {
   for (const Json& host : profile.value("hosts", Json::array())) {
     const auto load = host.find("load");
     if (load == host.end() || load->is_null()) continue;
-    out.push_back({.host = host["host"].get<std::string>(),
-                   .ranks = number_in(*load, "ranks"),
-                   .cores = number_in(*load, "cores"),
-                   .usable = number_in(*load, "usable_cores"),
-                   .span = number_in(*load, "span_ns"),
-                   .others = known(*load, "others_ns"),
-                   .others_error = known(*load, "others_error_ns").value_or(0),
-                   .pressure = known(*load, "pressure_ns"),
-                   .throttled = known(*load, "throttled_ns")});
+    out.push_back(kHostLoadKeys.as<analysis::HostLoadFigures>(*load));
+    out.back().host = host["host"].get<std::string>();
   }
   return out;
 }
@@ -333,21 +249,8 @@ std::vector<analysis::RankTotals> sums_of(const Json& profile) {
   std::vector<analysis::RankTotals> out;
   const auto sums = profile.find("rank_sums");
   if (sums == profile.end()) return out;
-  for (const Json& one : *sums)
-    out.push_back({rank_in(number_in(one, "rank")), number_in(one, "calls"), number_in(one, "last_count"),
-                   number_in(one, "mean_lateness_ns"), number_in(one, "waited_ns"), number_in(one, "awaited_ns")});
+  for (const Json& one : *sums) out.push_back(kRankSumKeys.as<analysis::RankTotals>(one));
   return out;
-}
-
-analysis::KindFigures kinds_of(const Json& site) {
-  const auto json = site.find("kinds");
-  if (json == site.end()) return {};
-  return {.messages = number_in(*json, "messages"),
-          .matched = number_in(*json, "matched"),
-          .late_sender = number_in(*json, "late_sender_ns"),
-          .late_receiver = number_in(*json, "late_receiver_ns"),
-          .transfer = number_in(*json, "transfer_ns"),
-          .not_known = number_in(*json, "not_known_ns")};
 }
 
 analysis::TimedCalls timed_site_of(const Json& json) {
@@ -356,14 +259,10 @@ analysis::TimedCalls timed_site_of(const Json& json) {
   out.call = json["call"].get<std::string>();
   out.part = json["part"].get<std::string>();
   for (const Json& frame : json["frames"]) out.frames.push_back(frame_of(frame));
-  out.calls = number_in(json, "calls");
-  out.timed = number_in(json, "timed");
-  out.time = number_in(json, "time_ns");
-  out.error = number_in(json, "time_error_ns");
-  out.together = number_in(json, "together_ns");
+  kTimedKeys.read(json, out);
   out.messages = number_in(json, "messages");
   out.bytes = number_in(json, "bytes");
-  out.kinds = kinds_of(json);
+  if (const auto kinds = json.find("kinds"); kinds != json.end()) kMessageKindKeys.read(*kinds, out.kinds);
   for (const Json& row : json["by_rank"])
     out.rows.push_back({rank_in(number_in(row, "rank")), number_in(row, "time_ns"), peers_of(row)});
   return out;
@@ -372,9 +271,7 @@ analysis::TimedCalls timed_site_of(const Json& json) {
 analysis::PairsFigures pairs_of(const Json& json) {
   analysis::PairsFigures out;
   out.per_row = std::max(1L, rank_in(number_in(json, "ranks_per_row")));
-  for (const Json& row : json["rows"])
-    out.pairs.push_back({rank_in(number_in(row, "rank")), rank_in(number_in(row, "peer")), number_in(row, "messages"),
-                         number_in(row, "bytes"), number_in(row, "wait_ns")});
+  for (const Json& row : json["rows"]) out.pairs.push_back(kPairKeys.as<analysis::PairFigures>(row));
   return out;
 }
 
@@ -423,15 +320,12 @@ analysis::ProfileJob job_of(const Json& profile) {
     out.covered = 1e9 * reach["rank_time_s"].get<double>();
   }
   if (const Json promised = job.value("promised", Json(nullptr)); !promised.is_null())
-    out.promised = {promised["least"].get<double>(), promised["most"].get<double>()};
-  if (const Json history = job.value("history", Json(nullptr)); !history.is_null()) {
-    out.history.file = history["file"].get<std::string>();
-    out.history.calls = history["calls"].get<double>();
-    if (history["why_not"].is_string()) out.history.why_not = history["why_not"].get<std::string>();
-  }
+    out.promised = kPromisedKeys.as<core::Promised>(promised);
+  if (const Json history = job.value("history", Json(nullptr)); !history.is_null())
+    kHistoryKeys.read(history, out.history);
   if (const Json cost = profile.value("cost", Json(nullptr)); !cost.is_null()) out.cost = cost_of(profile, cost);
   if (const Json first = job.value("first_call", Json(nullptr)); !first.is_null() && !first["rank"].is_null())
-    out.first_call = {first["waited_ns"].get<double>(), first["awaited_ns"].get<double>(), first["rank"].get<long>()};
+    kFirstCallKeys.read(first, out.first_call);
   return out;
 }
 
@@ -461,19 +355,8 @@ analysis::HistogramFigures histogram_of(const Json& json) {
 }
 
 analysis::DecisionFigures decision_of(const Json& json) {
-  analysis::DecisionFigures out;
+  auto out = kDecisionKeys.as<analysis::DecisionFigures>(json);
   out.algorithm = json["algorithm"].get<std::string>();
-  out.reason = json["reason"].get<std::string>();
-  out.predictor = json["predictor"].get<std::string>();
-  out.bytes = json["bytes"].get<double>();
-  out.calls = json["calls"].get<double>();
-  if (!json["last_rank"].is_null()) out.last_rank = json["last_rank"].get<int>();
-  out.spread = json["spread_ns"].get<double>();
-  out.error = json["error_ns"].get<double>();
-  out.predicted = known(json, "predicted_ns");
-  out.native_predicted = known(json, "native_predicted_ns");
-  out.measured = known(json, "measured_ns");
-  out.native_measured = known(json, "native_measured_ns");
   return out;
 }
 
@@ -570,11 +453,10 @@ Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
   if (const auto code = json.find("code"); code != json.end()) out.code = code_of(*code);
   if (const auto pairs = json.find("pairs"); pairs != json.end()) out.pairs = pairs_of(*pairs);
   if (const auto all = json.find("communicators"); all != json.end())
-    for (const Json& one : *all)
-      out.communicators.push_back({one["members"].get<std::string>(), one["comm_size"].get<int>(),
-                                   one["calls"].get<double>(), one["waited_ns"].get<double>(),
-                                   one["imbalance_ns"].get<double>(), one["after_last_ns"].get<double>(),
-                                   Share::of(one["waited_ns"].get<double>(), out.job.rank_time())});
+    for (const Json& one : *all) {
+      auto& its = out.communicators.emplace_back(kCommunicatorKeys.as<analysis::Communicator>(one));
+      its.share = Share::of(its.waited, out.job.rank_time());
+    }
   out.warnings = json["warnings"].get<std::vector<std::string>>();
   out.hosts = hosts_of_ranks(json);
   if (const auto arrivals = json.find("arrivals");
@@ -663,12 +545,9 @@ std::vector<RankRow> WholeProfile::rows_of(const Json& site) const {
   const std::string_view* const cut = mark ? rows_at(*mark) : nullptr;
   const std::string other = cut || !ranks.is_array() ? "[]" : json_text(ranks);
   const std::string_view text = cut ? *cut : other;
-  RowReader reader;
-  if (!Json::sax_parse(text.begin(), text.end(), &reader)) {
-    check_nesting(name, text_.data(), text_.data() + text_.size());
-    throw BadUsage("'" + name + "' is not a latecomer profile");
-  }
-  return std::move(reader.rows);
+  if (auto rows = rows_from(text)) return std::move(*rows);
+  check_nesting(name, text_.data(), text_.data() + text_.size());
+  throw BadUsage("'" + name + "' is not a latecomer profile");
 }
 
 void WholeProfile::write(const Sink& sink) const {

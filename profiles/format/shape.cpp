@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <profile_schema.hpp>  // generated: kProfileSchema
 
+#include "profiles/format/profile_keys.hpp"
+
 namespace latecomer::profiles {
 namespace {
 
@@ -105,8 +107,35 @@ std::string histogram_problem(const nlohmann::json& site, const std::string& pla
 
 }  // namespace
 
+nlohmann::ordered_json profile_schema() {
+  auto out = nlohmann::ordered_json::parse(kProfileSchema);
+  auto &all = out["properties"], &own = out["$defs"];
+  const auto one_of = [](auto& property) -> auto& { return property["anyOf"][0]; };
+  const auto rows_of = [](auto& object, const char* name) -> auto& { return object["properties"][name]["items"]; };
+  kProcessKeys.describe<Process>(all["processes"]["items"]);
+  kHostLoadKeys.describe<HostLoad>(all["hosts"]["items"]["properties"]["load"]);
+  kRankSumKeys.describe<SumsOfRank>(all["rank_sums"]["items"]);
+  kPairKeys.describe<PairOfRanks>(rows_of(all["pairs"], "rows"));
+  kCommunicatorKeys.describe<Group>(all["communicators"]["items"]);
+  auto& job = all["job"]["properties"];
+  kPromisedKeys.describe<core::Promised>(one_of(job["promised"]));
+  kHistoryKeys.describe<HistoryUse>(one_of(job["history"]));
+  kFirstCallKeys.describe<FirstCall>(one_of(job["first_call"]));
+  kIntervalKeys.describe<Intervals>(own["intervals"]);
+  kRankRowKeys.describe<ArrivalsOfRow>(own["rank"]);
+  kCallerRowKeys.describe<ArrivalsOfRow>(rows_of(own["caller"], "awaited"));
+  kTimedKeys.describe<TimedSums>(own["timed_row"]);
+  kTimedKeys.describe<TimedSums>(own["timed_site"]);
+  kMessageKindKeys.describe<MessageKinds>(own["timed_kinds"]);
+  kDecisionKeys.describe<core::SlotReport>(own["decision"]);
+  kDecisionKeys.describe<core::SlotReport>(rows_of(own["plan"], "slots"), true);
+  for (auto* of : {&all["processes"]["items"], &own["intervals"], &own["timed_row"]})
+    kWaitForKeys.describe<WaitFor>(rows_of(*of, "waits_for"));
+  return out;
+}
+
 std::string profile_shape_problem(const nlohmann::json& profile) {
-  static const nlohmann::json schema = nlohmann::json::parse(kProfileSchema);
+  static const nlohmann::json schema = profile_schema();
   std::string why = Shape(schema).problem(schema, profile, "");
   for (std::size_t i = 0; why.empty() && i < profile["sites"].size(); ++i)
     why = histogram_problem(profile["sites"][i], "sites[" + std::to_string(i) + "]");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks a profile against docs/schema/profile.schema.json, so that no reader meets a value of a wrong type. Does not
-// check the meaning of values.
+// The JSON Schema of profiles, and the check of a profile against it, so that no reader meets a value of a wrong type.
+// Does not check the meaning of values.
 #pragma once
 
 #include <cmath>
@@ -8,6 +8,9 @@
 #include <string>
 
 namespace latecomer::profiles {
+
+/// docs/schema/profile.schema.json, with the keys of profile_keys.hpp as this build has them.
+nlohmann::ordered_json profile_schema();
 
 /// Returns "", or the first mistake with its place: `sites[3].calls: expected integer, got "many"`. Ignores keys that
 /// the schema does not have, and the `ranks` of sites, which reader.cpp reads.
