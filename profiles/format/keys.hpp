@@ -156,13 +156,6 @@ struct KeyTable {
     read(from, out);
     return out;
   }
-  /// Of a key that a reader of streams meets.
-  template <class To>
-  void read_number(std::string_view name, double value, To& to) const {
-    each([&](const auto& key) {
-      if (key.name == name) key.give(to, [&](auto& member) { read_value(nlohmann::ordered_json(value), member); });
-    });
-  }
   /// Adds the keys, as an object made from `From` has them, to the schema of the object. `optional`: some have none of
   /// them.
   template <class From>
