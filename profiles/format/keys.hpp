@@ -163,8 +163,11 @@ struct KeyTable {
     std::vector<std::string> required = schema.value("required", std::vector<std::string>());
     each([&](const auto& key) {
       const std::string name(key.name);
-      auto& property = schema["properties"][name] =
-          schema_of<typename std::remove_cvref_t<decltype(key)>::template Value<From>>(key.sign);
+      auto& property = schema["properties"][name];
+      const auto words = property.value("enum", nlohmann::ordered_json());
+      property = schema_of<typename std::remove_cvref_t<decltype(key)>::template Value<From>>(key.sign);
+      if (key.spare && property.contains("anyOf")) property = nlohmann::ordered_json(property["anyOf"][0]);
+      if (!words.is_null()) property = {{"enum", words}};  // the file names the texts that a key may have
       property["description"] = key.meaning;
       std::erase(required, name);
       if (!optional && !key.older && !key.spare) required.push_back(name);

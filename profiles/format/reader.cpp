@@ -89,12 +89,13 @@ RankRow row_of(const Json& row) {
 /// The rows of ranks of one site from their text; empty: it is not sound. A large profile consists almost entirely of
 /// such rows, with histograms that no command needs. So rows are taken one at a time, without their histograms.
 std::optional<std::vector<RankRow>> rows_from(std::string_view text) {
-  constexpr int kAbove = 3;  // the profile, its sites, and one site
+  constexpr int kAbove = 3, kInRow = 2;  // depths: the profile, its sites, and one site; the array of rows, and a row
   using Event = Json::parse_event_t;
   std::vector<RankRow> rows;
-  bool good = true;
+  bool good = true, skips = false;
   const auto take = [&](int depth, Event event, const Json& value) {
-    if (event == Event::key) return value != "histogram";
+    if (event == Event::key && depth == kInRow) skips = value == "histogram";
+    if (skips && depth >= kInRow) return false;
     if (event == Event::object_start || event == Event::array_start) good = good && depth + kAbove < core::kMostNested;
     if (value.is_number()) good = good && is_sane(value.get<double>());
     if (event != Event::object_end || depth != 1) return true;
