@@ -7,7 +7,7 @@ import re
 import sys
 
 WAITS = re.compile(r"\b(?:PMPI_(?:Wait\w*|Recv\w*|Send|Ssend\w*|Sendrecv\w*|Probe|Mprobe|Barrier|Bcast\w*|Allreduce\w*|Reduce|Gather\w*|Scatter\w*|Allgather\w*|Alltoall\w*"
-                   r"|Comm_(?:dup|create|split)\w*|Lookup_name)|nanosleep|usleep|sleep|poll)\s*\(|\bpatience\.wait\(|\.wait\((?:lock|guard)")
+                   r"|Comm_(?:dup|create(?!_keyval)|split)\w*|Lookup_name)|nanosleep|usleep|sleep|poll)\s*\(|\bpatience\.wait\(|\.wait\((?:lock|guard)")
 LOCK = re.compile(r"\b(?:const\s+)?(?:(?:Job|Learner|Mail)Lock|std::(?:lock_guard|unique_lock|scoped_lock)(?:<[^>]*>)?)\s+\w+\s*[;({]")
 FUNCTION = re.compile(r"^[^\n;#=(]*?\b(?!(?:if|for|while|switch|return|else|do|catch|constexpr)\b)([A-Za-z_]\w*)\s*\([^;{}]*?\)(?:\s*(?:const|noexcept|override|try)\b)*\s*(?::[^;{}]*)?\{", re.M)
 # Names that several classes share, one of which waits.

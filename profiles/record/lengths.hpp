@@ -21,8 +21,8 @@ struct Lengths {
 
   void add(core::Bytes length) {
     const auto size = static_cast<std::uint64_t>(length);
-    bytes += size;
-    ++messages[std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(size)), kBuckets - 1)];
+    core::add_shared(bytes, size);
+    core::add_shared(messages[std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(size)), kBuckets - 1)], 1);
   }
   void merge(const Lengths& o) {
     bytes += o.bytes;

@@ -38,14 +38,12 @@ void take_head(const Contribution& from, Contribution& to) {
 
 /// The kinds that are known from the sites of one process.
 void take_sites_not_counted(const LocalBook& local, NotCounted& to) {
-  std::uint64_t outside = 0, neighbours = 0, folded = 0;
+  std::uint64_t outside = 0, folded = 0;
   for (const LocalBook::Entry& e : local.entries()) {
     outside += e.site.outside;
     if (e.key.site == 0 && e.key.comm_size == 0) folded += e.site.calls - e.site.outside;
-    else if (waiting_in(e.key.op) == WaitRule::unknown && e.key.comm_size > 1) neighbours += e.site.calls;
   }
   to.add_rank(Uncounted::outside, outside);
-  to.add_rank(Uncounted::neighbours, neighbours);
   to.add_rank(Uncounted::sites, folded);
 }
 

@@ -27,10 +27,10 @@ struct UncountedKind {
 };
 inline constexpr UncountedKind kUncounted[] = {
     {"outside", "arrivals of collectives on inter-communicators or with processes of other jobs"},
-    {"neighbours", "waits in neighbour collectives with a request"},
+    {"neighbours", "waits in persistent neighbour collectives, or for neighbours that are not known"},
     {"nonblocking", "waits for late ranks in non-blocking collectives"},
     {"persistent", "arrivals of persistent collectives"},
-    {"other_threads", "polls of threads that did not start MPI"},
+    {"other_threads", "polls of threads that had no row of their own"},
     {"requests", "ends of collectives whose requests were too many"},
     {"logs", "arrivals of calls for which a log had no room"},
     {"sites", "call sites beyond the 4,096th of a rank"}};

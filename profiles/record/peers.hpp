@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/base/shared.hpp"
 #include "core/collective/collective.hpp"
 
 namespace latecomer::profiles {
@@ -26,7 +27,7 @@ class Peers {
  public:
   static constexpr std::size_t kKept = 8;
   struct Peer {
-    core::Rank rank = -1;
+    core::Rank rank = 0;
     core::Nanoseconds waited = 0;
   };
   void add(core::Rank rank, core::Nanoseconds waited) {
@@ -34,9 +35,9 @@ class Peers {
     for (; at < count_ && peers_[at].rank != rank; ++at)
       if (peers_[at].waited < peers_[least].waited) least = at;
     if (at == kKept) at = least;
-    if (at == count_) ++count_;
-    peers_[at].rank = rank;
-    peers_[at].waited = plus(peers_[at].waited, waited);
+    core::store_shared(peers_[at].rank, rank);
+    core::store_shared(peers_[at].waited, plus(peers_[at].waited, waited));
+    if (at == count_) std::atomic_ref(count_).store(at + 1, std::memory_order_release);
   }
   /// `times`: the factor with which the other object's times count.
   void merge(const Peers& o, std::int64_t times = 1) {

@@ -34,7 +34,7 @@ struct TimedKey {
 };
 
 /// What a process did there. A call that was timed also stands for calls that rested: `calls` is exact, the times are
-/// estimates.
+/// estimates. One thread adds, and others may copy_shared() meanwhile.
 struct TimedSums {
   std::uint64_t calls = 0, timed = 0;
   Nanoseconds time = 0;      ///< in the calls
@@ -42,10 +42,10 @@ struct TimedSums {
   double variance = 0;       ///< of `time`
   Peers peers;
   void add(std::uint32_t weight, Nanoseconds spent) {
-    ++timed;
-    time += weight * spent;
+    core::add_shared(timed, 1);
+    core::add_shared(time, weight * spent);
     if (weight > 1) [[unlikely]]
-      variance += variance_of(weight, spent);
+      core::add_shared(variance, variance_of(weight, spent));
   }
   static double variance_of(std::uint32_t weight, Nanoseconds spent) {
     const auto all = static_cast<double>(weight) * static_cast<double>(spent);

@@ -16,7 +16,7 @@ enum class WaitRule : std::uint8_t {
   root_for_last,    ///< the root for the last of the other ranks
   others_for_root,  ///< every rank for the root
   for_lower_ranks,  ///< every rank for the last of the ranks below it
-  unknown,          ///< neighbours, which the records do not name
+  unknown,          ///< neighbours, which the records do not name: waits for them count as messages
 };
 
 constexpr WaitRule waiting_in(core::Collective op) {
@@ -42,7 +42,7 @@ constexpr std::string_view waiting_text(core::Collective op) {
     case WaitRule::unknown:
       break;
   }
-  return "not counted: the records do not name the neighbours";
+  return "a rank waits for its neighbours, which counts as a wait for messages";
 }
 
 /// Calls note(index that waits, index that it waits for) for every rank that can wait in a call. arrival(i): arrival of

@@ -6,6 +6,7 @@
 
 #include "profiles/record/waiting.hpp"
 #include "shim/causes/usage.hpp"
+#include "shim/causes/waits_for.hpp"
 #include "shim/exchange/exchange.hpp"
 #include "shim/live/live.hpp"
 #include "shim/log.hpp"
@@ -165,13 +166,19 @@ void weigh_epoch(CommState& state, Nanoseconds end) {
   mpi_time.stood_for += static_cast<Nanoseconds>(all * weight.time);
 }
 
+namespace {
+bool waits_for_neighbours(core::Collective op) { return profiles::waiting_in(op) == profiles::WaitRule::unknown; }
+}  // namespace
+
 void record_completion(const PendingCall& call) {
   const JobLock lock;
   const profiles::CallRecord& record = call.record;
   const bool stood_for = job_rules().samples_epochs;
-  if (call.comm_size > 1 && call.share <= profiles::Tally::owned &&
-      profiles::waiting_in(record.op) != profiles::WaitRule::unknown)
-    declined.add(call.persistent ? profiles::Uncounted::persistent : profiles::Uncounted::nonblocking);
+  if (call.comm_size > 1 && call.share <= profiles::Tally::owned) {
+    if (!waits_for_neighbours(record.op))
+      declined.add(call.persistent ? profiles::Uncounted::persistent : profiles::Uncounted::nonblocking);
+    else if (call.persistent) declined.add(profiles::Uncounted::neighbours);
+  }
   if (call.state && !call.persistent) write_exit(lock, *call.state, call.n, record.exit);
   lock->queue.add(
       &lock->mine.local[{record.site, record.op, call.comm_size, record.callers}],
@@ -199,6 +206,8 @@ void defer_call(ObservedCall& call, MPI_Request request) noexcept try {
   pending.rested = call.state->member.rests() && call.counts();
   pending.persistent = call.signature.kind == core::CallKind::persistent;
   note_pending(pending);
+  if (waits_for_neighbours(call.signature.op) && !pending.persistent && pending.comm_size > 1 && call.counts())
+    note_neighbours(call.state->comm, request);
   keep_on_disk(call.arrival - job_clocks().offset.load(std::memory_order_relaxed));
 } catch (...) {
   warn("out of memory while recording a collective");

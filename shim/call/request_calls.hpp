@@ -16,9 +16,8 @@
 
 namespace latecomer::shim {
 
-/// The index of the first request in the answers of MPI.
+/// The index of the first request in the answers of MPI, in C. In mpi_f08 it is first_in_f08.
 inline constexpr int kFirstInC = 0;
-inline constexpr int kFirstInFortran = 1;
 
 /// Observed requests that are not complete yet. They are in the table of requests.cpp.
 extern constinit std::atomic<int> pending_requests;
@@ -58,13 +57,25 @@ class WatchedRequests {
 struct NoStatus {};
 inline constinit NoStatus* no_status = nullptr;
 
-/// The source of the message with that index among those that are complete; negative: not known. Statuses of mpi_f08
-/// are not read.
+/// Whether the program ignores these statuses, which are of C or, without a type, of mpi_f08.
 template <typename Status>
-int source_in(const Status* statuses, [[maybe_unused]] int index) {
-  if constexpr (std::is_same_v<Status, MPI_Status>)
-    if (statuses && statuses != MPI_STATUS_IGNORE && statuses != MPI_STATUSES_IGNORE) return statuses[index].MPI_SOURCE;
-  return -1;
+bool are_ignored(const Status* statuses) {
+  const void* const given = statuses;
+  if (std::is_void_v<Status> && (given == ignored_in_f08.status || given == ignored_in_f08.statuses)) return true;
+  return given == MPI_STATUS_IGNORE || given == MPI_STATUSES_IGNORE;
+}
+/// Whether such statuses can be read and replaced. Those of mpi_f08 have the layout of C.
+template <typename Status>
+bool can_read() {
+  if (std::is_void_v<Status>) return ignored_in_f08.status && ignored_in_f08.statuses;
+  return std::is_same_v<Status, MPI_Status>;
+}
+
+/// The source of the message with that index among those that are complete; negative: not known.
+template <typename Status>
+int source_in(const Status* statuses, int index) {
+  if (!can_read<Status>() || !statuses || are_ignored(statuses)) return -1;
+  return static_cast<const MPI_Status*>(static_cast<const void*>(statuses))[index].MPI_SOURCE;
 }
 
 // The requests that a call has completed, once MPI has answered. `first`: the index of the first request.
@@ -105,10 +116,9 @@ inline constexpr bool kWaitsForAll<AllRequests<Status>> = true;
 template <typename Status>
 class Statuses {
  public:
-  Statuses(Status*& given, int count) {
-    if constexpr (std::is_same_v<Status, MPI_Status>)
-      if (mpi_time.watched && (given == MPI_STATUS_IGNORE || given == MPI_STATUSES_IGNORE) && count <= kMost)
-        given = own_;
+  Statuses(Status*& given, int count, bool needed) {
+    if (needed && can_read<Status>() && are_ignored(given) && count <= kMost)
+      given = static_cast<Status*>(static_cast<void*>(own_));
   }
 
  private:
@@ -122,7 +132,7 @@ template <typename Native, typename Completed, typename Call>
 int complete_requests(int count, MPI_Request* requests, Native native, Completed completed, Call& timed,
                       const CallPlace* place) {
   const WatchedRequests watch(count, requests);
-  if (!mpi_time.watched || (kWaitsForAll<Completed> && !timed.is_timed())) {
+  if (!timed.has_site() || (kWaitsForAll<Completed> && !timed.is_timed())) {
     started_messages.forget_completed(count, requests);  // before MPI overwrites the handles
     const int rc = native();
     if (rc == MPI_SUCCESS) completed(watch);
@@ -153,7 +163,7 @@ int test_requests(const CallPlace& place, int count, MPI_Request* requests, Nati
     return native();
   }
   Poll poll(place, found);
-  const Statuses needed(statuses, count);
+  const Statuses needed(statuses, count, poll.has_site());
   return complete_requests(count, requests, native, if_set(found, completed), poll, nullptr);
 }
 
@@ -162,8 +172,8 @@ template <typename Native, typename Completed, typename Status>
 int look_at_requests(const CallPlace& place, int count, const MPI_Request* requests, Native native, const int& found,
                      Completed completed, Status*& statuses) {
   Poll poll(place, found);
-  if (!poll.counts()) return native();
-  const Statuses needed(statuses, count);
+  if (!poll.has_site()) return native();
+  const Statuses needed(statuses, count, true);
   Awaited awaited(count, requests);
   const int rc = native();
   if (rc == MPI_SUCCESS) {
@@ -178,8 +188,8 @@ template <typename Native, typename Completed, typename Status>
 int wait_for_requests(const CallPlace& place, int count, MPI_Request* requests, Native native, Completed completed,
                       Status*& statuses) {
   MessageCall timed(place, times_this_call());
-  if (count == 1 && timed.has_site()) live_await(started_messages.find_message(*requests).peer);
-  const Statuses needed(statuses, count);
+  if (count == 1 && timed.has_site()) show_awaited(started_messages.find_message(*requests).peer);
+  const Statuses needed(statuses, count, timed.has_site());
   return complete_requests(count, requests, native, completed, timed, &place);
 }
 
@@ -211,16 +221,16 @@ int start_requests(const CallPlace& place, int count, MPI_Request* requests, Nat
   end_polls();
   keep_on_disk_sometimes();
   if (any_request_pending()) note_persistent_start(count, requests);
-  const bool counts = mpi_time.watched && Guard::program_calls();
-  profiles::TimedSite* const site = counts ? &timed_sites.at(place) : nullptr;
+  const bool counts = Guard::program_calls() && has_sites();
+  profiles::TimedSite* const site = counts ? &site_at(place) : nullptr;
   for (int i = 0; i < count; ++i) count_persistent_start(requests[i], site);
   LocalCall timed(counts);
   const int rc = native();
   if (rc != MPI_SUCCESS) [[unlikely]]
     message_ends.doubt_all();
   if (!counts) return rc;
-  ++site->sums.calls;
-  timed.end(site->sums);
+  count_calls(*site, 1);
+  timed.end(*site);
   return rc;
 }
 

@@ -89,7 +89,7 @@ void forget_request(MPI_Request request) {
 }
 
 void note_pending(const PendingCall& call) {
-  if (mpi_time.watched) started_messages.forget_message(call.request);
+  started_messages.forget_message(call.request);
   const std::lock_guard lock(table_mutex);
   // MPI uses the handle again: its former operation completed in a call that latecomer does not intercept.
   if (PendingCall* stale = find(call.request)) {

@@ -308,7 +308,7 @@ void end_call(ObservedCall& call) noexcept {
     } catch (...) {
       lost = true;
     }
-  leave_mpi(profiles::ThreadPart::collectives, 1, own, at, nullptr);
+  leave_mpi(profiles::ThreadPart::collectives, 1, own, at);
   end_span_at_exit(at, &MpiTime::collectives);
   if (mpi_time.watched && call.counts() && call.slot) {
     code_sampler.leave_call(id_of(call), at);

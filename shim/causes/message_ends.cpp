@@ -164,7 +164,7 @@ void MessageEnds::doubt_peer(Rank world, Way way) {
 
 void MessageEnds::note_wait(KeptMessage& kept, const CallPlace& place, Nanoseconds begin, Nanoseconds end,
                             Waited waited) {
-  note_wait(kept, mpi_time.watched ? timed_sites.at(place).key : profiles::TimedKey{}, begin, end, waited);
+  note_wait(kept, has_sites() ? site_at(place).key : profiles::TimedKey{}, begin, end, waited);
 }
 
 void MessageEnds::note_wait(KeptMessage& kept, const profiles::TimedKey& key, Nanoseconds begin, Nanoseconds end,
@@ -175,6 +175,7 @@ void MessageEnds::note_wait(KeptMessage& kept, const profiles::TimedKey& key, Na
   kept.end.wait_begin = begin;
   kept.end.others_too = waited == Waited::shared;
   kept.request = {};
+  if (key.other_threads) return;  // kinds are by sites of the thread that started MPI
   kept.end.site = key.site;
   kept.end.call = key.call;
 }

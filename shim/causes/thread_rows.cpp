@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/base/text.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/guard.hpp"
 
@@ -12,41 +11,18 @@ namespace latecomer::shim {
 
 constinit ThreadRows thread_rows;
 
-ThreadSite* ThreadRow::count_call(const CallPlace& place) noexcept {
-  ThreadSite& site = shared_ ? others_ : find_site(place);
-  add_to<std::uint64_t>(site.calls, 1);
-  add_to<std::uint64_t>(calls_, 1);
-  return &site;
+void ThreadRow::count_calls(std::uint64_t calls) {
+  add_to(sums_.calls, calls);
+  if (shared_) add_to(sites.others().calls, calls);
 }
 
-ThreadSite& ThreadRow::find_site(const CallPlace& place) noexcept {
-  if (ThreadSite* recent = recent_.find(place)) return *recent;
-  const SiteSlot* slot = find_slot(place);
-  const profiles::TimedKey key{slot ? slot->site.load(std::memory_order_relaxed) : 0, place.call, true};
-  if (key.site == 0) return others_;
-  for (std::size_t i = core::mix64(key.site + key.call) % kPlaces;; i = (i + 1) % kPlaces) {
-    ThreadSite& there = sites_[i];
-    if (!there.used.load(std::memory_order_relaxed)) {
-      if (used_ >= kPlaces * 3 / 4) return others_;
-      ++used_;
-      there.key = key;
-      there.used.store(true, std::memory_order_release);
-    }
-    if (there.key != key) continue;
-    recent_.note_site(place, *slot, there);
-    return there;
-  }
-}
-
-void ThreadRow::add(profiles::ThreadPart part, std::uint32_t weight, Nanoseconds time, ThreadSite* site) {
-  add_to<Nanoseconds>(time_[static_cast<std::size_t>(part)], weight * time);
-  if (!site) {
-    add_to<std::uint64_t>(calls_, 1);
-    return;
-  }
-  add_to<std::uint64_t>(site->timed, 1);
-  add_to<Nanoseconds>(site->time, weight * time);
-  if (weight > 1) add_to(site->variance, profiles::TimedSums::variance_of(weight, time));
+void ThreadRow::add(profiles::ThreadPart part, std::uint32_t weight, Nanoseconds time) {
+  add_to(sums_.time[static_cast<std::size_t>(part)], weight * time);
+  if (part == profiles::ThreadPart::collectives) return add_to(sums_.calls, 1);
+  if (!shared_) return;
+  add_to(sites.others().timed, 1);
+  add_to(sites.others().time, weight * time);
+  if (weight > 1) add_to(sites.others().variance, profiles::TimedSums::variance_of(weight, time));
 }
 
 ThreadRow* ThreadRows::begin_rows() {
@@ -80,6 +56,7 @@ ThreadRow* ThreadRows::take_row() noexcept {
 
 void ThreadRows::give_back(void* row) {
   auto& ended = *static_cast<ThreadRow*>(row);
+  end_polls();
   mpi_time.row = nullptr;  // a later destructor of the thread may call MPI
   if (ended.shared_) {
     thread_rows.without_row_.fetch_sub(1, std::memory_order_relaxed);
@@ -106,30 +83,16 @@ void ThreadRows::note_all_inside(Nanoseconds at) {
 }
 
 void ThreadRows::list(std::vector<profiles::ThreadSums>& sums, std::vector<profiles::TimedSite>& sites) const {
-  constexpr auto plain = std::memory_order_relaxed;
+  const std::size_t first = sites.size();
+  profiles::TimedSite others;
+  others.key.other_threads = true;
   sums.clear();
-  profiles::TimedSite others{{0, 0, true}, {}};
-  const auto add_site = [](const ThreadSite& from, profiles::TimedSums& to) {
-    to.calls += from.calls.load(plain);
-    to.timed += from.timed.load(plain);
-    to.time += from.time.load(plain);
-    to.variance += from.variance.load(plain);
-  };
-  const auto first = static_cast<std::ptrdiff_t>(sites.size());
   const auto list_row = [&](const ThreadRow& row) {
-    if (row.threads_.load(plain) == 0) return;
-    profiles::ThreadSums& its = sums.emplace_back();
-    its.threads = row.threads_.load(plain);
-    its.calls = row.calls_.load(plain);
-    for (std::size_t i = 0; i < its.time.size(); ++i) its.time[i] = row.time_[i].load(plain);
+    if (row.threads_.load(std::memory_order_relaxed) == 0) return;
+    row.sites.add_to(sites, first, others);
+    profiles::ThreadSums& its = sums.emplace_back(core::copy_shared(row.sums_));
+    its.threads = row.threads_.load(std::memory_order_relaxed);
     its.shared = row.shared_ ? 1 : 0;
-    for (const ThreadSite& site : row.sites_) {
-      if (!site.used.load(std::memory_order_acquire)) continue;
-      auto there = std::ranges::find(sites.begin() + first, sites.end(), site.key, &profiles::TimedSite::key);
-      if (there == sites.end()) there = sites.insert(there, {site.key, {}});
-      add_site(site, there->sums);
-    }
-    add_site(row.others_, others.sums);
   };
   for (const ThreadRow& row : rows_) list_row(row);
   list_row(rest_);

@@ -11,17 +11,35 @@
 #include <vector>
 
 #include "profiles/record/thread_sums.hpp"
+#include "shim/causes/poll_stretch.hpp"
 #include "shim/causes/timed_sites.hpp"
 
 namespace latecomer::shim {
 
-/// The calls of a site, on threads that did not start MPI.
-struct ThreadSite {
-  std::atomic<bool> used{false};  ///< the key is there, and stays
-  profiles::TimedKey key;
-  std::atomic<std::uint64_t> calls{0}, timed{0};
-  std::atomic<Nanoseconds> time{0};
-  std::atomic<double> variance{0};
+/// The open stretch of polls of a thread, if mpi_time.polls (shim/causes/polling.hpp).
+class Polling {
+ public:
+  /// Call begin_poll() only if a stretch is open.
+  void begin_poll();
+  void fail_poll(const CallPlace& place);
+  /// Returns the time of the stretch if it was a wait.
+  Wait succeed();
+  Wait end_stretch();
+  /// Of the last stretch that was a wait: its time, and the site of its first poll.
+  Nanoseconds waited() const { return waited_; }
+  const profiles::TimedKey& site_key() const { return site_->key; }
+
+ private:
+  void begin_stretch(const CallPlace& place);
+  void end_piece();
+  void end_code(bool waited);
+  void add(const PollWait& wait, Nanoseconds at);
+
+  PollStretch stretch_;
+  std::uint32_t weight_ = 0;             ///< 0: the stretch rests
+  Nanoseconds waited_ = 0;               ///< in pieces that have ended
+  profiles::TimedSite* site_ = nullptr;  ///< of the first poll
+  bool shown_ = false;                   ///< `latecomer who` sees a wait
 };
 
 class alignas(64) ThreadRow {
@@ -29,38 +47,33 @@ class alignas(64) ThreadRow {
   /// The begin of the timed call in which the thread is; 0: it is in none.
   std::atomic<Nanoseconds> since{0};
 
-  /// A call that is no collective begins. Returns its site, which stays in place. Keeps errno.
-  ThreadSite* count_call(const CallPlace& place) noexcept;
-  /// A timed call has ended. `site`: nullptr in a collective.
-  void add(profiles::ThreadPart part, std::uint32_t weight, Nanoseconds time, ThreadSite* site);
-  /// As TimedSites::forget_unloaded().
-  void forget_unloaded() { recent_.forget_unloaded(); }
+  /// Of the thread that has the row, and of no other one if the row is not shared.
+  Polling polling;
+  ThreadSites sites;
+  /// Whether several threads write this row, which has neither sites nor stretches of polls.
+  bool shared() const { return shared_; }
+  /// Calls that are no collectives. In a shared row, they have no site.
+  void count_calls(std::uint64_t calls);
+  /// A timed call has ended, or a part of one.
+  void add(profiles::ThreadPart part, std::uint32_t weight, Nanoseconds time);
 
  private:
   friend class ThreadRows;
-  ThreadSite& find_site(const CallPlace& place) noexcept;
   template <typename T>
-  void add_to(std::atomic<T>& figure, T more) const {
-    if (shared_) figure.fetch_add(more, std::memory_order_relaxed);
-    else figure.store(figure.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  void add_to(T& figure, std::type_identity_t<T> more) const {
+    if (shared_) std::atomic_ref(figure).fetch_add(more, std::memory_order_relaxed);
+    else core::add_shared(figure, more);
   }
 
   std::atomic<bool> taken_{false};
-  bool shared_ = false;                    ///< several threads write this row, which has no sites
+  bool shared_ = false;
   std::atomic<std::uint32_t> threads_{0};  ///< that have had this row
-  std::atomic<std::uint64_t> calls_{0};
-  std::array<std::atomic<Nanoseconds>, std::size(profiles::kThreadParts)> time_{};
-  /// Derived: 32 places of 64 bytes, so that all rows take 16 KiB.
-  static constexpr std::size_t kPlaces = 32;
-  std::array<ThreadSite, kPlaces> sites_{};
-  std::size_t used_ = 0;
-  ThreadSite others_;  ///< calls from sites beyond three quarters of the places
-  RecentSites<ThreadSite, 3> recent_;
+  profiles::ThreadSums sums_;              ///< without `threads` and `shared`
 };
 
 class ThreadRows {
  public:
-  /// On the thread that starts MPI. Its row has no figures but `since`, because that thread has figures of its own.
+  /// On the thread that starts MPI. Its row has `since` and `polling` only, because that thread has figures of its own.
   ThreadRow* begin_rows();
   /// Nothing is timed. Call it before other threads call MPI.
   void end_rows() { begun_ = false; }
@@ -80,8 +93,10 @@ class ThreadRows {
 
   /// Chosen: few threads of a process call MPI at the same time.
   static constexpr std::size_t kRows = 8;
-  std::array<ThreadRow, kRows> rows_;  ///< the first one is that of the thread that started MPI
-  ThreadRow rest_;                     ///< of threads that found no row
+  /// The first one is that of the thread that started MPI. Derived: 16 KiB, of which the system gives a page when a
+  /// thread uses it.
+  std::array<ThreadRow, kRows> rows_;
+  ThreadRow rest_;  ///< of threads that found no row
   std::atomic<std::uint32_t> without_row_{0};
   std::atomic<bool> several_{false};
   std::atomic<Nanoseconds> all_inside_{0}, until_{0};

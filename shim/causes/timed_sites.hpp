@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sites of the calls that MpiTime adds up, on the thread that started MPI. A call that is timed finds its site by
-// the return address, in a few nanoseconds.
+// The sites of the calls that MpiTime adds up. A call that is timed finds its site by the return address, in a few
+// nanoseconds.
 #pragma once
 
 #include <array>
@@ -58,11 +58,9 @@ class RecentSites {
 /// The slot of a call's site; nullptr: no memory for a new site. Keeps errno.
 const SiteSlot* find_slot(const CallPlace& place) noexcept;
 
-/// Sorts the entries from `first` on, longest first, and adds those beyond kMostTimedSites to `rest`, which becomes the
-/// last one if it has calls.
-void fold_shortest(std::vector<profiles::TimedSite>& sites, std::ptrdiff_t first, profiles::TimedSite rest);
-
-class TimedSites {
+/// The sites of one thread at a time, which alone writes them. Any thread may list them.
+template <std::size_t kPlaces, int kRecentBits, bool kOtherThreads>
+class TimedSiteTable {
  public:
   /// The entry of a call's site, which stays in place. Keeps errno.
   profiles::TimedSite& at(const CallPlace& place) {
@@ -70,22 +68,30 @@ class TimedSites {
       return *recent;
     return find(place);
   }
+  /// The calls without a site. Several threads may add to its figures at once if none of them calls at().
+  profiles::TimedSums& others() { return others_.sums; }
   void forget_unloaded() { recent_.forget_unloaded(); }
-  /// The kMostTimedSites entries with the most time. One of them, without a site, has the sums of all others. Allocates
-  /// only where `out` has to grow.
-  void list_longest(std::vector<profiles::TimedSite>& out) const;
+  /// Adds the entries to those of `sites` from `first` on, and the calls without a site to `others`. Allocates only
+  /// where `sites` has to grow.
+  void add_to(std::vector<profiles::TimedSite>& sites, std::size_t first, profiles::TimedSite& others) const;
 
  private:
   profiles::TimedSite& find(const CallPlace& place) noexcept;
 
-  RecentSites<profiles::TimedSite, 6> recent_;  // derived: 1 KiB
-  /// Derived: 256 places of 480 bytes take 120 KiB per process. A table that is three quarters full serves 192 sites.
-  /// Those beyond share the entry without a site.
-  static constexpr std::size_t kPlaces = 256;
-  std::array<profiles::TimedSite, kPlaces> places_;  ///< without a site: free
+  RecentSites<profiles::TimedSite, kRecentBits> recent_;
+  std::array<profiles::TimedSite, kPlaces> places_{};  ///< without a site: free
   std::size_t used_ = 0;
-  profiles::TimedSite others_;
+  profiles::TimedSite others_;  ///< without memory, or beyond three quarters of the places
 };
-extern constinit TimedSites timed_sites;
+
+/// Of the thread that started MPI. Derived: 256 places of 480 bytes take 120 KiB per process, and serve 192 sites.
+using MainSites = TimedSiteTable<256, 6, false>;
+/// Of another thread. Derived: 32 places take 15.5 KiB, and serve 24 sites.
+using ThreadSites = TimedSiteTable<32, 3, true>;
+extern constinit MainSites timed_sites;
+
+/// Sorts the entries from `first` on, longest first, and adds those beyond kMostTimedSites to `rest`, which becomes the
+/// last one if it has calls.
+void fold_shortest(std::vector<profiles::TimedSite>& sites, std::size_t first, profiles::TimedSite rest);
 
 }  // namespace latecomer::shim

@@ -98,13 +98,12 @@ double cpu_in_files(const MpiTime& mpi) {
 
 int this_thread() { return static_cast<int>(syscall(SYS_gettid)); }
 
-}  // namespace
-
-bool Sampler::read_thread(ThreadTimes& out) const {
+/// The times of this thread. `schedstat`: its file of that name.
+bool read_thread(int schedstat, ThreadTimes& out) {
   timespec cpu;
   char text[96];
   // "time on a processor, time without one, number of time slices"
-  const ssize_t got = pread(schedstat_, text, sizeof text - 1, 0);
+  const ssize_t got = pread(schedstat, text, sizeof text - 1, 0);
   if (got <= 0 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0) return false;
   text[got] = '\0';
   char* end = text;
@@ -115,9 +114,23 @@ bool Sampler::read_thread(ThreadTimes& out) const {
   return true;
 }
 
-bool Sampler::read_times(ThreadTimes& out) {
+/// Another thread keeps no file open, because the program might close it and open its own under that number.
+bool read_other_thread(ThreadTimes& out) {
   const Nanoseconds begin = now();
-  const bool read = read_thread(out);
+  const int file = ::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+  const bool read = file >= 0 && read_thread(file, out);
+  if (file >= 0) ::close(file);
+  // The thread may lose its core meanwhile.
+  spent.add(profiles::CostOf::causes, std::min(now() - begin, PollStretch::kSwitch));
+  return read;
+}
+
+}  // namespace
+
+bool Sampler::read_times(ThreadTimes& out) {
+  if (mpi_time.row && !mpi_time.watched) return read_other_thread(out);
+  const Nanoseconds begin = now();
+  const bool read = read_thread(schedstat_, out);
   const Nanoseconds took = std::max<Nanoseconds>(now() - begin, 100);
   cost_of_times_ = cost_of_times_ == 0 ? took : std::min(cost_of_times_, took);  // it may lose its core meanwhile
   spent.add(profiles::CostOf::causes, cost_of_times_);
@@ -160,7 +173,7 @@ Nanoseconds read_at_entry(Nanoseconds at, Nanoseconds MpiTime::*call) {
 void read_at_exit(Nanoseconds at, Nanoseconds MpiTime::*call) {
   const TimesReading reading;
   mpi_time.*call += reading.end - at;
-  if (reading.times()) sampler.end_span(*reading.times(), reading.end);
+  reading.end_span();
 }
 
 TimesReading::TimesReading() {
@@ -182,7 +195,7 @@ bool Sampler::read_counters(Reading& out) {
   do {
     spent.add(profiles::CostOf::causes, cost_);  // not by a clock: a rank may lose its core in a system call
     begin = now();
-    if (!read_thread(times) || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &process) != 0 ||
+    if (!read_thread(schedstat_, times) || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &process) != 0 ||
         getrusage(RUSAGE_THREAD, &usage) != 0)
       return false;
     out.wall = now();
@@ -268,16 +281,16 @@ void Sampler::decline_sampling() {
   ::close(std::exchange(schedstat_, -1));
 }
 
-ThreadSite* count_on_thread(const CallPlace& place) {
+bool other_thread_has_sites() {
   if (!mpi_time.row) mpi_time.row = thread_rows.take_row();
-  return mpi_time.row ? mpi_time.row->count_call(place) : nullptr;
+  return mpi_time.row && !mpi_time.row->shared();
 }
 
 void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at) {
   if (message_cost.load(std::memory_order_relaxed) == 0) sampler.price_message_calls();
   if (mpi_time.messages.timed() % 64 == 0) {
     if (mpi_time.watched) timed_sites.forget_unloaded();
-    else if (mpi_time.row) mpi_time.row->forget_unloaded();
+    else if (mpi_time.row) mpi_time.row->sites.forget_unloaded();
   }
   const auto timed = mpi_time.messages.draw_next(weight, time, at, message_price.load(std::memory_order_relaxed));
   if (timed > 0) spent.add(profiles::CostOf::messages, static_cast<Nanoseconds>(timed) * message_cost);

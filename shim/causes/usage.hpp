@@ -43,6 +43,8 @@ struct MpiTime {
   ThreadRow* row = nullptr;  ///< of this thread; nullptr: not yet, or nothing is timed
 
   Nanoseconds inside() const { return collectives + io + other_mpi + messages.sum() + read; }
+  /// Whether `latecomer who` shows this thread: it started MPI, or threads are not told apart.
+  bool is_shown() const { return watched || !row; }
   /// What does not belong to a call that contains it.
   Nanoseconds marked() const { return inside() + callbacks; }
 };
@@ -78,15 +80,17 @@ inline void enter_mpi(Nanoseconds at) {
   if (mpi_time.row) [[likely]]
     mpi_time.row->since.store(at, std::memory_order_relaxed);
 }
-/// It ends. `weight`: of its time. `site`: nullptr in a collective, and on the thread that started MPI.
-inline void leave_mpi(profiles::ThreadPart part, std::uint32_t weight, Nanoseconds time, Nanoseconds at,
-                      ThreadSite* site) {
+/// Adds time inside MPI to the row of this thread, which has one and did not start MPI.
+inline void add_to_row(profiles::ThreadPart part, std::uint32_t weight, Nanoseconds time, Nanoseconds at) {
+  mpi_time.row->add(part, weight, time);
+  if (time > kTransfer) other_threads.add(time, at);
+}
+/// It ends. `weight`: of its time.
+inline void leave_mpi(profiles::ThreadPart part, std::uint32_t weight, Nanoseconds time, Nanoseconds at) {
   ThreadRow* const row = mpi_time.row;
   if (!row) return;
-  if (!mpi_time.watched) [[unlikely]] {
-    row->add(part, weight, time, site);
-    if (time > kTransfer) other_threads.add(time, at);
-  }
+  if (!mpi_time.watched) [[unlikely]]
+    add_to_row(part, weight, time, at);
   if (thread_rows.several()) [[unlikely]]
     thread_rows.note_all_inside(at);
   row->since.store(0, std::memory_order_relaxed);
@@ -119,16 +123,37 @@ inline void end_span_at_exit(Nanoseconds at, Nanoseconds MpiTime::*call) {
     read_at_exit(at, call);
 }
 
-/// Counts a call at its site, and shows it to `latecomer who`. Returns the site.
+/// Whether this thread has sites, which it alone writes: the thread that started MPI, and others with a row.
+[[gnu::noinline, gnu::cold]] bool other_thread_has_sites();
+inline bool has_sites() { return mpi_time.watched || other_thread_has_sites(); }
+/// The site of a call, if this thread has_sites().
+inline profiles::TimedSite& site_at(const CallPlace& place) {
+  return mpi_time.watched ? timed_sites.at(place) : mpi_time.row->sites.at(place);
+}
+inline void count_calls(profiles::TimedSite& site, std::uint64_t calls) {
+  core::add_shared(site.sums.calls, calls);
+  if (!mpi_time.watched) [[unlikely]]
+    mpi_time.row->count_calls(calls);
+}
+
+/// Counts a call at its site, and shows it to `latecomer who` on the thread that started MPI. Returns the site;
+/// nullptr: this thread has none.
 inline profiles::TimedSite* count_at_site(const CallPlace& place) {
-  profiles::TimedSite& site = timed_sites.at(place);
-  ++site.sums.calls;
-  live_enter_message(site.key);
+  if (!has_sites()) [[unlikely]] {
+    if (mpi_time.row) mpi_time.row->count_calls(1);
+    return nullptr;
+  }
+  profiles::TimedSite& site = site_at(place);
+  count_calls(site, 1);
+  if (mpi_time.watched) live_enter_message(site.key);
   return &site;
 }
 
-/// The same on another thread than the one that started MPI, for the profile only. nullptr: its time is not known.
-[[gnu::noinline]] ThreadSite* count_on_thread(const CallPlace& place);
+/// Time in messages of this thread, which has_sites(), that is not of a MessageCall.
+inline void add_message_time(std::uint32_t weight, Nanoseconds time, Nanoseconds at) {
+  mpi_time.messages.add_time(weight, time);
+  if (!mpi_time.watched) add_to_row(profiles::ThreadPart::messages, weight, time, at);
+}
 
 /// Draws the next message call that is timed, after one that took `time`.
 void draw_message_call(std::uint32_t weight, Nanoseconds time, Nanoseconds at);
@@ -140,71 +165,70 @@ class MessageCall {
   [[gnu::always_inline]] MessageCall(const CallPlace& place, bool counts) : open_(counts) {
     end_polls();
     if (counts) {
-      if (mpi_time.watched) [[likely]]
-        site_ = count_at_site(place);
-      else thread_site_ = count_on_thread(place);
+      site_ = count_at_site(place);
       weight_ = mpi_time.messages.weigh_next();
       if (weight_ > 0) {
         begin();
         return;
       }
-      if (site_) code_sampler.enter_call([&] { return profiles::call_id(site_->key); });
-      // A negative time is unknown. It differs from that of the last call, so that the rank does not seem to stand
-      // still.
-      live->message.store(-static_cast<std::int64_t>(mpi_time.messages.resting()), std::memory_order_relaxed);
+      if (mpi_time.watched) code_sampler.enter_call([&] { return profiles::call_id(site_->key); });
+      if (mpi_time.is_shown()) {
+        // A negative time is unknown. It differs from that of the last call, so that the rank does not seem to stand
+        // still.
+        live->message.store(-static_cast<std::int64_t>(mpi_time.messages.resting()), std::memory_order_relaxed);
+      }
     }
     keep_on_disk_sometimes();
   }
   MessageCall(const MessageCall&) = delete;
   MessageCall& operator=(const MessageCall&) = delete;
   [[gnu::always_inline]] ~MessageCall() { end(); }
-  /// Whether `latecomer who` sees the call: on the watched thread.
+  /// Whether its peers count.
   bool has_site() const { return site_; }
   profiles::TimedSite* site() const { return site_; }
   bool is_timed() const { return weight_ > 0; }
   /// Of the call, after its end if it was timed.
   Nanoseconds time() const { return begin_; }
-  /// Ends the scope early. Returns its time if that belongs to ranks: it waited, on a watched thread.
+  /// Ends the scope early. Returns its time if that belongs to ranks: it waited, and has a site.
   [[gnu::always_inline]] Wait end() {
     if (!open_) return {};
     open_ = false;
-    live->message.store(0, std::memory_order_relaxed);
+    if (mpi_time.is_shown()) live->message.store(0, std::memory_order_relaxed);
     if (weight_ > 0) return end_timed();
-    if (site_) code_sampler.leave_call();
+    if (mpi_time.watched) code_sampler.leave_call();
     return {};
   }
 
  private:
   void begin() {
     const Nanoseconds came = now();
-    if (site_) code_sampler.enter_call([&] { return profiles::call_id(site_->key); }, came);
+    if (mpi_time.watched) code_sampler.enter_call([&] { return profiles::call_id(site_->key); }, came);
     const Nanoseconds at = end_span_at_entry(came, &MpiTime::read);
     begin_ = at - mpi_time.marked();
     enter_mpi(at);
-    live->message.store(at, std::memory_order_relaxed);
+    if (mpi_time.is_shown()) live->message.store(at, std::memory_order_relaxed);
   }
   [[gnu::noinline]] Wait end_timed() {
     const Nanoseconds at = now(), time = at - mpi_time.marked() - begin_;
     begin_ = time;
     if (mpi_time.messages.add(weight_, time)) [[unlikely]]
       draw_message_call(weight_, time, at);
-    leave_mpi(profiles::ThreadPart::messages, weight_, time, at, thread_site_);
+    leave_mpi(profiles::ThreadPart::messages, weight_, time, at);
     if (site_) site_->sums.add(weight_, time);
     end_span_at_exit(at, &MpiTime::read);
-    if (site_) code_sampler.leave_call(profiles::call_id(site_->key), at);
+    if (mpi_time.watched) code_sampler.leave_call(profiles::call_id(site_->key), at);
     keep_on_disk(at);
     return site_ && time > kTransfer ? Wait{weight_ * time, &site_->sums} : Wait{};
   }
 
   bool open_;
   std::uint32_t weight_ = 0;
-  profiles::TimedSite* site_ = nullptr;  ///< on a watched thread
-  ThreadSite* thread_site_ = nullptr;    ///< on another one
-  Nanoseconds begin_ = 0;                ///< without the time inside MPI until then; the call's time after its end
+  profiles::TimedSite* site_ = nullptr;
+  Nanoseconds begin_ = 0;  ///< without the time inside MPI until then; the call's time after its end
 };
 
 /// Times a sample of the calls that wait for nobody: those that start messages, and polls that succeed at once. Such a
-/// call may copy a message, or move others on. On the thread that started MPI.
+/// call may copy a message, or move others on. `counts`: only on a thread that has_sites().
 class LocalCall {
  public:
   explicit LocalCall(bool counts) : weight_(counts ? mpi_time.locals.weigh_next() : 0) {
@@ -212,7 +236,7 @@ class LocalCall {
       begin_ = now() - mpi_time.marked();
   }
   /// The call has ended.
-  void end(profiles::TimedSums& site) {
+  void end(profiles::TimedSite& site) {
     if (weight_ > 0) [[unlikely]]
       add(site);
   }
@@ -220,8 +244,8 @@ class LocalCall {
   void end_poll(const CallPlace& place) {
     if (weight_ == 0) [[likely]]
       return;
-    profiles::TimedSums& site = timed_sites.at(place).sums;
-    site.calls += weight_;
+    profiles::TimedSite& site = site_at(place);
+    count_calls(site, weight_);
     add(site);
   }
   /// The call turned out to be of another kind.
@@ -230,10 +254,10 @@ class LocalCall {
   }
 
  private:
-  [[gnu::noinline]] void add(profiles::TimedSums& site) {
-    const Nanoseconds time = std::max<Nanoseconds>(0, now() - mpi_time.marked() - begin_);
-    mpi_time.messages.add_time(weight_, time);
-    site.add(weight_, time);
+  [[gnu::noinline]] void add(profiles::TimedSite& site) {
+    const Nanoseconds at = now(), time = std::max<Nanoseconds>(0, at - mpi_time.marked() - begin_);
+    add_message_time(weight_, time, at);
+    site.sums.add(weight_, time);
     mpi_time.locals.draw_next(time);
   }
   std::uint32_t weight_;
@@ -250,14 +274,13 @@ class OtherCall {
       keep_on_disk_sometimes();
       return;
     }
-    if (mpi_time.watched) site_ = count_at_site(place);
-    else thread_site_ = count_on_thread(place);
+    site_ = count_at_site(place);
     const Nanoseconds came = now();
-    if (site_) code_sampler.enter_call([&] { return profiles::call_id(site_->key); }, came);
+    if (mpi_time.watched) code_sampler.enter_call([&] { return profiles::call_id(site_->key); }, came);
     const Nanoseconds at = end_span_at_entry(came, sum);
     begin_ = at - mpi_time.marked();
     enter_mpi(at);
-    live->message.store(at, std::memory_order_relaxed);
+    if (mpi_time.is_shown()) live->message.store(at, std::memory_order_relaxed);
   }
   OtherCall(const OtherCall&) = delete;
   OtherCall& operator=(const OtherCall&) = delete;
@@ -265,12 +288,11 @@ class OtherCall {
     if (!counts_) return;
     const Nanoseconds at = now(), time = at - mpi_time.marked() - begin_;
     mpi_time.*sum_ += time;
-    leave_mpi(sum_ == &MpiTime::io ? profiles::ThreadPart::files : profiles::ThreadPart::other, 1, time, at,
-              thread_site_);
-    live->message.store(0, std::memory_order_relaxed);
+    leave_mpi(sum_ == &MpiTime::io ? profiles::ThreadPart::files : profiles::ThreadPart::other, 1, time, at);
+    if (mpi_time.is_shown()) live->message.store(0, std::memory_order_relaxed);
     if (site_) site_->sums.add(1, time);
     end_span_at_exit(at, sum_);
-    if (site_) code_sampler.leave_call(profiles::call_id(site_->key), at);
+    if (mpi_time.watched) code_sampler.leave_call(profiles::call_id(site_->key), at);
     keep_on_disk(at);
   }
 
@@ -278,7 +300,6 @@ class OtherCall {
   bool counts_;
   Nanoseconds MpiTime::*sum_;
   profiles::TimedSite* site_ = nullptr;
-  ThreadSite* thread_site_ = nullptr;
   Nanoseconds begin_ = 0;
 };
 
@@ -333,7 +354,7 @@ class Sampler {
     open_interval(1, at);
     left_at_ = at;
   }
-  /// Reads the kernel's counters of the thread, for which the run pays. Returns false without them.
+  /// Reads the kernel's counters of this thread, for which the run pays. Returns false without them.
   bool read_times(ThreadTimes& out);
   /// Adds up what the thread did outside MPI since the last span, by `times`, which were read at that time.
   void end_span(const ThreadTimes& times, Nanoseconds at);
@@ -396,7 +417,6 @@ class Sampler {
     MpiTime mpi;
     std::uint64_t faults = 0, preempted = 0;
   };
-  bool read_thread(ThreadTimes& out) const;
   bool read_counters(Reading& out);
   /// `kernel_left`: time of the kernel that did not fit into earlier intervals, because ticks count it. It goes into
   /// this one as far as it fits.
@@ -459,6 +479,10 @@ struct TimesReading {
 
   TimesReading();
   const ThreadTimes* times() const { return read_ ? &times_ : nullptr; }
+  /// As Sampler::end_span(), if the times were read, on the thread that started MPI.
+  void end_span() const {
+    if (read_ && mpi_time.watched) sampler.end_span(times_, end);
+  }
 
  private:
   ThreadTimes times_;

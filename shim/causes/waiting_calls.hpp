@@ -70,7 +70,8 @@ inline core::Bytes bytes_received(const MPI_Status& status) {
 template <typename Native>
 int time_sending(const CallPlace& place, Native native, MPI_Comm comm, int to, int tag, Payload payload) {
   MessageCall timed(place, times_this_call());
-  const Rank peer = timed.has_site() ? show_awaited(comm, to, tag) : -1;
+  const Rank peer = timed.has_site() ? peer_of(comm, to) : -1;
+  if (timed.has_site()) show_awaited(peer, tag);
   const int rc = native();
   const Wait wait = timed.end();
   if (!timed.has_site() || rc != MPI_SUCCESS || to == MPI_PROC_NULL) return rc;
@@ -154,12 +155,13 @@ inline void note_probed(MPI_Comm comm, int from, int tag, const MPI_Status* stat
 template <bool takes = true, bool leaves = false, typename Native>
 int time_receiving(const CallPlace& place, Native native, MPI_Comm comm, int from, int tag, MPI_Status*& status) {
   MessageCall timed(place, times_this_call());
-  if (timed.has_site()) show_awaited(comm, from, tag);
+  const Source source(comm, from, timed.has_site());
+  if (timed.has_site()) show_awaited(source.peer(), tag);
   MPI_Status own;
   need_status(timed, status, own);
   const int rc = native();
   if (const Wait wait = timed.end(); wait && rc == MPI_SUCCESS) [[unlikely]] {
-    waited_for(comm, source_of(from, status), wait);
+    waited_for(source.rank(status), wait);
     if (leaves) note_probed(comm, from, tag, status, timed.site()->key, timed.time());
   }
   if (takes && timed.has_site() && rc == MPI_SUCCESS && from != MPI_PROC_NULL)
@@ -217,22 +219,22 @@ int time_exchanging(const CallPlace& place, Native native, MPI_Comm comm, int to
   if (to == MPI_PROC_NULL) return time_receiving(place, native, comm, from, tag, status);
   if (from == MPI_PROC_NULL) return time_sending(place, native, comm, to, send_tag, sent);
   MessageCall timed(place, times_this_call());
-  if (to == from && timed.has_site()) show_awaited(comm, from, tag);
+  const Rank peer = timed.has_site() ? peer_of(comm, to) : -1;
+  const Source source(comm, from, timed.has_site());
+  if (to == from && timed.has_site()) show_awaited(peer, tag);
   MPI_Status own;
   need_status(timed, status, own);
   const int rc = native();
   const Wait wait = timed.end();
   if (!timed.has_site() || rc != MPI_SUCCESS) return rc;
-  const Rank peer = peer_of(comm, to);
   count_message(*timed.site(), peer, sent.bytes());
   count_message(*timed.site(), -1, bytes_received(*status));
   if (!wait) [[likely]]
     return rc;
-  const int source = source_of(from, status);
   waited_for(peer, wait);
-  if (source == to) return rc;
-  waited_for(comm, source, wait);
-  wait.site->together += wait.time;
+  if (source_of(from, status) == to) return rc;
+  waited_for(source.rank(status), wait);
+  core::add_shared(wait.site->together, wait.time);
   return rc;
 }
 
@@ -266,8 +268,8 @@ int make_persistent(const CallPlace& place, Native native, const MPI_Request* re
   keep_on_disk_sometimes();
   const int rc = native();
   if (rc != MPI_SUCCESS || !times_this_call()) return rc;
-  if (mpi_time.watched) {
-    ++timed_sites.at(place).sums.calls;
+  if (has_sites()) {
+    count_calls(site_at(place), 1);
     const Rank rank = receives ? source_of_start(comm, peer) : peer_of(comm, peer);
     if (started_messages.note_persistent({*request, rank, receives},
                                          {comm, peer, tag, receives ? -1 : payload.bytes()}))
@@ -299,16 +301,16 @@ int start_message(const CallPlace& place, Native native, const MPI_Request* requ
                   bool receives, Payload payload) {
   end_polls();
   keep_on_disk_sometimes();
-  const bool counts = mpi_time.watched && Guard::program_calls();
+  const bool counts = Guard::program_calls() && has_sites();
   LocalCall timed(counts);
   const KeptNow kept = message_ends.counts() ? count_start(comm, peer, tag, receives) : KeptNow();
   const int rc = native();
   if (rc != MPI_SUCCESS) [[unlikely]]
     message_ends.doubt_all();
   if (!counts || rc != MPI_SUCCESS) return rc;
-  profiles::TimedSite& site = timed_sites.at(place);
-  ++site.sums.calls;
-  timed.end(site.sums);
+  profiles::TimedSite& site = site_at(place);
+  count_calls(site, 1);
+  timed.end(site);
   const std::uint16_t at = message_ends.note_request(kept, *request);
   const Rank to = note_started(*request, comm, peer, receives, at);
   if (receives || peer == MPI_PROC_NULL) return rc;

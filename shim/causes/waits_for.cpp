@@ -11,6 +11,7 @@
 #include "shim/state/clocks.hpp"
 #include "shim/state/communicator.hpp"
 #include "shim/state/cost.hpp"
+#include "shim/state/not_counted.hpp"
 #include "shim/state/process.hpp"
 #include "shim/state/rules.hpp"
 #include "shim/state/world.hpp"
@@ -19,7 +20,7 @@ namespace latecomer::shim {
 
 constinit StartedMessages started_messages;
 constinit profiles::PeerTable peer_table;
-constinit std::atomic<MPI_Comm> translated{};
+constinit std::atomic<std::uint64_t> ended_communicators{0};
 
 namespace {
 
@@ -47,20 +48,29 @@ int forget_members(MPI_Comm, int, void* members, void*) {
   return MPI_SUCCESS;
 }
 
+/// Held by the thread that looks ranks up for the first time. No thread waits for it, because a callback of MPI may
+/// call MPI with a lock of MPI held: a thread that does not get it does not know the ranks.
+std::mutex looking_up;
+
 /// Members of a communicator without a CommState: no collective ran on it. It must not get a CommState here, because
 /// all its ranks create their CommState at the same collective.
 const NamedRanks* members_of(MPI_Comm comm) {
+  static constinit std::atomic<int> shared_keyval{MPI_KEYVAL_INVALID};
   if (job_world().group == MPI_GROUP_NULL) return nullptr;
-  static int keyval = [] {
+  int keyval = shared_keyval.load();
+  if (keyval == MPI_KEYVAL_INVALID) {
     int made = MPI_KEYVAL_INVALID;
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_members, &made, nullptr);
-    return made;
-  }();
+    if (shared_keyval.compare_exchange_strong(keyval, made)) keyval = made;  // otherwise nobody uses this one
+    if (keyval == MPI_KEYVAL_INVALID) return nullptr;
+  }
   void* attribute = nullptr;
   int found = 0, inter = 0;
-  if (keyval == MPI_KEYVAL_INVALID || PMPI_Comm_get_attr(comm, keyval, &attribute, &found) != MPI_SUCCESS)
-    return nullptr;
-  if (found) return static_cast<const NamedRanks*>(attribute);
+  const auto is_known = [&] { return PMPI_Comm_get_attr(comm, keyval, &attribute, &found) == MPI_SUCCESS && found; };
+  if (is_known()) return static_cast<const NamedRanks*>(attribute);
+  const std::unique_lock only(looking_up, std::try_to_lock);
+  if (!only) return nullptr;
+  if (is_known()) return static_cast<const NamedRanks*>(attribute);
   MPI_Group group = MPI_GROUP_NULL;
   PMPI_Comm_test_inter(comm, &inter);
   if ((inter ? PMPI_Comm_remote_group(comm, &group) : PMPI_Comm_group(comm, &group)) != MPI_SUCCESS) return nullptr;
@@ -87,7 +97,7 @@ Translation translation(MPI_Comm comm) try {
   return {};
 }
 
-/// The ranks of a window in MPI_COMM_WORLD. The thread that started MPI fills it.
+/// The ranks of a window in MPI_COMM_WORLD. The thread that holds `looking_up` fills it.
 struct WindowRanks {
   std::atomic<MPI_Win> win{};  ///< none: free
   NamedRanks* ranks = nullptr;
@@ -117,7 +127,7 @@ constinit std::array<WindowRanks, kWindows> windows;
 /// Lists the ranks of `comm` from which a collective of neighbours receives. If it receives nothing, those to which it
 /// sends.
 void list_neighbours(MPI_Comm comm, std::vector<int>& from) {
-  static std::vector<int>&to = *new std::vector<int>, &weights = *new std::vector<int>;  // they keep their memory
+  std::vector<int> to, weights;
   from.clear();
   int kind = MPI_UNDEFINED, n = 0, more = 0, weighted = 0, rank = 0;
   if (PMPI_Topo_test(comm, &kind) != MPI_SUCCESS) return;
@@ -137,7 +147,14 @@ void list_neighbours(MPI_Comm comm, std::vector<int>& from) {
   }
 }
 
-Translation last_translation;  // of `translated`, by the watched thread
+/// What this thread translated last.
+struct LastTranslation {
+  MPI_Comm comm{};
+  std::uint64_t ended = 0;  ///< as `ended_communicators` then
+  Translation its;
+  bool holds(MPI_Comm now) const { return comm == now && ended == ended_communicators.load(std::memory_order_relaxed); }
+};
+constinit thread_local LastTranslation last;
 
 /// A wait that is longer pays for looking the rank of a window up. Chosen: 50 times as long (measured, 0.4 us).
 constexpr Nanoseconds kPaysForGroup = 20'000;
@@ -153,32 +170,35 @@ constexpr Nanoseconds kLongest = 100'000'000;
 Rank peer_of(MPI_Comm comm, int rank) {
   if (rank < 0) return -1;
   if (comm == MPI_COMM_WORLD) return rank < job_world().size ? rank : MPI_UNDEFINED;
-  if (comm != translated.load(std::memory_order_relaxed)) [[unlikely]] {
+  if (!last.holds(comm)) [[unlikely]] {
+    if (comm == MPI_COMM_NULL) return MPI_UNDEFINED;
+    const std::uint64_t ended = ended_communicators.load(std::memory_order_relaxed);
     const Translation its = translation(comm);
     if (!its.world) return MPI_UNDEFINED;
-    last_translation = its;
-    translated.store(comm, std::memory_order_relaxed);
+    last = {comm, ended, its};
   }
   const auto at = static_cast<std::size_t>(rank);
-  return at < last_translation.world->size() ? (*last_translation.world)[at] : MPI_UNDEFINED;
+  return at < last.its.world->size() ? (*last.its.world)[at] : MPI_UNDEFINED;
+}
+
+Rank Source::rank_of(int source) const {
+  const bool looks_up = comm_ == MPI_COMM_WORLD || last.holds(comm_) || !job_process().threads;
+  return looks_up ? peer_of(comm_, source) : MPI_UNDEFINED;
 }
 
 Rank source_of_start(MPI_Comm comm, int from) {
   if (from != MPI_ANY_SOURCE) return peer_of(comm, from);
   if (comm == MPI_COMM_WORLD) return kAnyRank;
   // The communicator may be gone when the message comes, so its ranks cannot be translated then.
-  return peer_of(comm, 0) == 0 && last_translation.same_numbers ? kAnyRank : -1;
+  return peer_of(comm, 0) == 0 && last.its.same_numbers ? kAnyRank : -1;
 }
 
 void waited_for(Rank peer, const Wait& wait) {
   if (peer < 0 || peer == job_world().rank) return;
+  wait.site->peers.add(peer, wait.time);
+  if (!mpi_time.watched) return;
   sampler.wait_for(peer, wait.time);
   peer_table.of(peer).waited += wait.time;
-  wait.site->peers.add(peer, wait.time);
-}
-
-[[gnu::noinline, gnu::cold]] void waited_for(MPI_Comm comm, int rank, const Wait& wait) {
-  waited_for(peer_of(comm, rank), wait);
 }
 
 Rank target_of(MPI_Win win, int rank) {
@@ -188,7 +208,10 @@ Rank target_of(MPI_Win win, int rank) {
     WindowRanks& there = windows[(first + i) % kWindows];
     const MPI_Win held = there.win.load(std::memory_order_acquire);
     if (held == win) return there.rank_of(rank);
-    if (held == MPI_Win{} && there.fill(win)) return there.rank_of(rank);
+    if (held != MPI_Win{}) continue;
+    const std::unique_lock only(looking_up, std::try_to_lock);
+    if (!only) return -1;
+    if (there.win.load(std::memory_order_relaxed) == MPI_Win{} && there.fill(win)) return there.rank_of(rank);
   }
   return -1;
 }
@@ -198,19 +221,68 @@ void forget_window(MPI_Win win) {
     if (there.win.load(std::memory_order_relaxed) == win) there.win.store({}, std::memory_order_release);
 }
 
+namespace {
+
+/// The ranks of list_neighbours() in MPI_COMM_WORLD, without this process, each one once.
+std::vector<Rank> neighbours_in_world(MPI_Comm comm) {
+  std::vector<Rank> ranks;
+  list_neighbours(comm, ranks);
+  for (Rank& one : ranks) one = peer_of(comm, one);
+  std::erase_if(ranks, [](Rank one) { return one < 0 || one == job_world().rank; });
+  std::ranges::sort(ranks);
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
+/// Lists of neighbours, which stay: a communicator may end before its requests. Communicators with the same list share
+/// it. Chosen: a process has few different lists.
+constinit std::array<std::atomic<const std::vector<Rank>*>, 64> neighbour_lists{};
+
+/// The number of the list of `comm`; negative: not known.
+int number_of_neighbours(MPI_Comm comm) {
+  const KeepErrno keep;
+  int number = -1;
+  attempt([&] {
+    std::vector<Rank> ranks = neighbours_in_world(comm);
+    const std::unique_lock only(looking_up, std::try_to_lock);
+    for (std::size_t i = 0; only && number < 0 && i < neighbour_lists.size(); ++i) {
+      const std::vector<Rank>* const there = neighbour_lists[i].load(std::memory_order_relaxed);
+      if (!there) neighbour_lists[i].store(new std::vector<Rank>(std::move(ranks)), std::memory_order_release);
+      if (!there || *there == ranks) number = static_cast<int>(i);
+    }
+  });
+  return number;
+}
+
+/// What this thread looked up last.
+struct LastNeighbours {
+  MPI_Comm comm{};
+  std::uint64_t ended = 0;  ///< as `ended_communicators` then
+  int number = -1;
+};
+constinit thread_local LastNeighbours last_neighbours;
+
+}  // namespace
+
 [[gnu::noinline, gnu::cold]] void waited_for_neighbours(MPI_Comm comm, const Wait& wait) {
   if (wait.time < kPaysForGroup) return;
   const KeepErrno keep;
   attempt([&] {
-    static std::vector<Rank>& ranks = *new std::vector<Rank>;  // it keeps its memory
-    list_neighbours(comm, ranks);
-    for (Rank& one : ranks) one = peer_of(comm, one);
-    std::erase_if(ranks, [](Rank one) { return one < 0 || one == job_world().rank; });
-    std::ranges::sort(ranks);
-    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    const std::vector<Rank> ranks = neighbours_in_world(comm);
     for (const Rank one : ranks) waited_for(one, wait);
-    if (ranks.size() > 1) wait.site->together += wait.time;
+    if (ranks.size() > 1) core::add_shared(wait.site->together, wait.time);
   });
+}
+
+void note_neighbours(MPI_Comm comm, MPI_Request request) {
+  if (!timing.load(std::memory_order_relaxed)) return;
+  if (!has_sites()) return declined.add(profiles::Uncounted::neighbours);
+  const std::uint64_t ended = ended_communicators.load(std::memory_order_relaxed);
+  LastNeighbours& known = last_neighbours;
+  if (known.number < 0 || known.comm != comm || known.ended != ended) known = {comm, ended, number_of_neighbours(comm)};
+  if (known.number < 0) return declined.add(profiles::Uncounted::neighbours);
+  started_messages.note_message(
+      {request, StartedMessage::kNeighbours, true, false, static_cast<std::uint16_t>(known.number)});
 }
 
 namespace {
@@ -241,7 +313,8 @@ bool may_wait_in_turn(int count, const MPI_Request* requests) {
   int messages = 0;
   for (int i = 0; i < count; ++i) {
     if (requests[i] == MPI_REQUEST_NULL) continue;
-    if (started_messages.find_message(requests[i]).request != requests[i]) return false;
+    const StartedMessage message = started_messages.find_message(requests[i]);
+    if (message.request != requests[i] || message.peer == StartedMessage::kNeighbours) return false;
     ++messages;
   }
   const bool pays =
@@ -265,7 +338,7 @@ StartedMessage wait_in_turn(int count, const MPI_Request* requests) {
   for (int i = 0; good && i < count && mark < until; ++i) {
     if (is_here(requests[i]) || !good) continue;
     last = message(i);
-    live_await(last.peer);
+    show_awaited(last.peer);
     bool here = false;
     while (good && !(here = is_here(requests[i])) && mark < until) mark = now();
     if (last.peer == kAnyRank) last.peer = here && good ? status.MPI_SOURCE : -1;
@@ -332,11 +405,15 @@ Awaited::Awaited(int count, const MPI_Request* requests) : count_(count) {
     const StartedMessage started = started_messages.find_message(requests[i]);
     if (requests[i] == MPI_REQUEST_NULL || started.request != requests[i]) continue;
     receives_ |= started.receives;
+    if (started.peer == StartedMessage::kNeighbours) {
+      for (const Rank one : *neighbour_lists[started.kept].load(std::memory_order_acquire))
+        add_message({started.request, one, i, true, false, 0});
+      continue;
+    }
     keeps_ |= started.kept != 0;
-    messages_[static_cast<std::size_t>(found_++)] = {started.request,  started.peer,       i,
-                                                     started.receives, started.persistent, started.kept};
+    add_message({started.request, started.peer, i, started.receives, started.persistent, started.kept});
   }
-  if (found_ == 1) live_await(messages_[0].peer);
+  if (found_ == 1) show_awaited(messages_[0].peer);
 }
 
 void Awaited::begin_kept(const CallPlace& place) {
@@ -378,7 +455,7 @@ void Awaited::complete_all(int source) const {
     peers[several++] = its;
     waited_for(its, wait_);
   }
-  if (several > 1) wait_.site->together += wait_.time;
+  if (several > 1) core::add_shared(wait_.site->together, wait_.time);
 }
 
 void Awaited::complete_one(int index, int source) const {
@@ -386,8 +463,13 @@ void Awaited::complete_one(int index, int source) const {
     for (const Message& m : found())
       if (m.index == index) note_kept(m);
   if (!wait_) return;
-  for (const Message& m : found())
-    if (m.index == index) waited_for(peer_of_message(m, source), wait_);
+  int several = 0;
+  for (const Message& m : found()) {
+    if (m.index != index) continue;
+    waited_for(peer_of_message(m, source), wait_);
+    ++several;
+  }
+  if (several > 1) core::add_shared(wait_.site->together, wait_.time);
 }
 
 void Awaited::forget_completed(const MPI_Request* requests) const {

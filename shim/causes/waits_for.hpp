@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Says for whose messages a call waited, in ranks of MPI_COMM_WORLD, on the thread that started MPI. A communicator is
-// used only inside a call that names it: a program may free one while its messages are in transfer.
+// Says for whose messages a call waited, in ranks of MPI_COMM_WORLD. A communicator is used only inside a call that
+// names it: a program may free one while its messages are in transfer. Another thread may even free it during a call,
+// so where several threads are inside MPI, its ranks are looked up before MPI's own call.
 #pragma once
 
 #include <array>
@@ -24,16 +25,13 @@ extern constinit profiles::PeerTable peer_table;
 inline void count_message(profiles::TimedSite& site, Rank peer, core::Bytes bytes, bool fetched = false) {
   if (bytes < 0) return;
   site.lengths.add(bytes);
-  if (peer < 0) return;
+  if (peer < 0 || !mpi_time.watched) return;
   peer_table.of(peer, fetched).add(bytes);
 }
 
-/// A call waited for a message of that rank of `comm`, or until that rank received one. No rank, as MPI_PROC_NULL, is
-/// ignored.
-void waited_for(MPI_Comm comm, int rank, const Wait& wait);
-/// The same for a rank of MPI_COMM_WORLD; negative: not known.
+/// A call waited for a message of that rank of MPI_COMM_WORLD, or until that rank received one; negative: not known.
 void waited_for(Rank peer, const Wait& wait);
-/// The rank in MPI_COMM_WORLD of a rank of a window; negative: not known. On the thread that started MPI.
+/// The rank in MPI_COMM_WORLD of a rank of a window; negative: not known.
 Rank target_of(MPI_Win win, int rank);
 /// Call this function before a window ends, on any thread.
 void forget_window(MPI_Win win);
@@ -41,8 +39,14 @@ void forget_window(MPI_Win win);
 /// waits, because looking the ranks up takes long.
 void waited_for_neighbours(MPI_Comm comm, const Wait& wait);
 
+/// A collective of neighbours that has a request was started on this thread. Their ranks are noted, or it is counted as
+/// one whose waits are not known.
+void note_neighbours(MPI_Comm comm, MPI_Request request);
+
 /// The message of a request.
 struct StartedMessage {
+  /// The peers of a collective of neighbours, whose list has the number `kept`.
+  static constexpr Rank kNeighbours = -3;
   MPI_Request request{};
   Rank peer = -1;  ///< in MPI_COMM_WORLD; negative: none
   bool receives = false, persistent = false;
@@ -59,8 +63,8 @@ struct PersistentMessage {
 };
 
 /// Messages by their request's handle, in sets of four. A full set makes the table grow, up to kMostBits. Then a
-/// message takes the place of another one, which waits for no rank any more. The thread that started MPI notes its
-/// messages. All threads forget those that they complete, because MPI uses the handle again.
+/// message takes the place of another one, which waits for no rank any more. All threads note their messages, and
+/// forget those that they complete, because MPI uses the handle again.
 class StartedMessages {
  public:
   void note_message(const StartedMessage& message) {
@@ -152,10 +156,10 @@ class StartedMessages {
 };
 extern constinit StartedMessages started_messages;
 
-/// The communicator whose ranks were translated last. The translation lives as long as the communicator.
-extern constinit std::atomic<MPI_Comm> translated;
+/// The communicators that have ended. The translation of a communicator's ranks lives until then.
+extern constinit std::atomic<std::uint64_t> ended_communicators;
 /// Call this function before a communicator ends.
-inline void forget_translation() { translated.store({}, std::memory_order_relaxed); }
+inline void forget_translation() { ended_communicators.fetch_add(1, std::memory_order_relaxed); }
 
 /// Any rank, which the status of the message tells as its number in MPI_COMM_WORLD.
 constexpr Rank kAnyRank = profiles::LiveMessage::kAnyRank;
@@ -166,15 +170,35 @@ Rank source_of_start(MPI_Comm comm, int from);
 /// The rank in MPI_COMM_WORLD of a rank of `comm`. Negative if the process is of another job, or outside `comm`.
 Rank peer_of(MPI_Comm comm, int rank);
 
-/// Shows `latecomer who` that the thread that started MPI waits for a message of that rank of `comm`. Returns that rank
-/// in MPI_COMM_WORLD; negative: not known.
-inline Rank show_awaited(MPI_Comm comm, int rank, int tag) {
-  const Rank peer = rank == MPI_ANY_SOURCE ? kAnyRank : peer_of(comm, rank);
-  live_await(peer, tag);
-  return peer;
+/// Shows `latecomer who` that the thread that started MPI waits for a message of that rank of MPI_COMM_WORLD.
+inline void show_awaited(Rank peer, int tag = -1) {
+  if (mpi_time.watched) live_await(peer, tag);
 }
 
-/// Notes a non-blocking message to or from a rank of `comm` that was started. Returns as show_awaited().
+/// The rank in MPI_COMM_WORLD from which a call receives, which may be any one of `comm`.
+class Source {
+ public:
+  /// Before MPI's own call. `counts`: false leaves it unknown.
+  Source(MPI_Comm comm, int from, bool counts) : comm_(comm) {
+    if (counts) look_up(from);
+  }
+  /// Negative: any rank, or not known.
+  Rank peer() const { return peer_; }
+  /// After the call; negative: not known.
+  Rank rank(const MPI_Status* status) const { return peer_ == kAnyRank ? rank_of(status->MPI_SOURCE) : peer_; }
+
+ private:
+  void look_up(int from) {
+    peer_ = from == MPI_ANY_SOURCE ? kAnyRank : peer_of(comm_, from);
+    if (from == MPI_ANY_SOURCE && job_process().threads) peer_of(comm_, 0);
+  }
+  Rank rank_of(int source) const;
+  MPI_Comm comm_;
+  Rank peer_ = -1;
+};
+
+/// Notes a non-blocking message to or from a rank of `comm` that was started. Returns the rank in MPI_COMM_WORLD;
+/// negative: any rank, or not known.
 inline Rank note_started(MPI_Request request, MPI_Comm comm, int rank, bool receives, std::uint16_t kept) {
   const Rank peer = receives ? source_of_start(comm, rank) : peer_of(comm, rank);
   started_messages.note_message({request, peer, receives, false, kept});
@@ -217,6 +241,9 @@ class Awaited {
     bool receives, persistent;
     std::uint16_t kept;
   };
+  void add_message(const Message& message) {
+    if (found_ < kMost) messages_[static_cast<std::size_t>(found_++)] = message;
+  }
   std::span<const Message> found() const { return {messages_.data(), static_cast<std::size_t>(found_)}; }
   static Rank peer_of_message(const Message& m, int source) { return m.peer == kAnyRank ? source : m.peer; }
   int found_ = 0;

@@ -227,7 +227,7 @@ def make_handler(function, level):
                 "__builtin_return_address(0)", request, "describe", "native"] + ["start"] * bool(function.start)
         result = f"intercept_collective({join(*call)})"
     else:
-        result = with_values(function.action).replace("first_index", "kFirstInFortran" if level.fortran else "kFirstInC")
+        result = with_values(function.action).replace("first_index", "first_in_f08" if level.fortran else "kFirstInC")
     text.append(wrap(f"rc = {result};" if level.fortran else f"return {result};", 2))
     if level.fortran:
         text.append("  if (ierror) *ierror = rc;")

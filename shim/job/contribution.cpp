@@ -96,7 +96,10 @@ void refresh_contribution(const JobLock& lock, bool finished) {
   if (mpi_time.watched) {  // only this thread writes them
     const profiles::CallDraw& calls = mpi_time.messages;
     c.process.peers = sampler.peers();
-    timed_sites.list_longest(c.timed_sites);
+    c.timed_sites.clear();
+    profiles::TimedSite others;
+    timed_sites.add_to(c.timed_sites, 0, others);
+    fold_shortest(c.timed_sites, 0, others);
     c.peers.clear();
     peer_table.for_each([&](const profiles::PeerSums& one) { c.peers.push_back(one); });
     if (finished) message_ends.list_ends(c.message_ends);

@@ -64,11 +64,25 @@ const char* take_version() {
   return take(pointers_3);
 }
 
+/// MPICH has pointers to what mpi_f08 takes for ignored statuses.
+void learn_about_f08() {
+  const auto value = [](const char* name) {
+    const void* const there = find_function(name);
+    return there ? *static_cast<const void* const*>(there) : nullptr;
+  };
+  ignored_in_f08 = {value("MPI_F08_STATUS_IGNORE"), value("MPI_F08_STATUSES_IGNORE")};
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0, minor = -1;
+  PMPI_Get_library_version(version, &length);
+  if (std::sscanf(version, "MPICH Version: 4.%d", &minor) == 1 && minor == 0) first_in_f08 = 0;
+}
+
 const char* start_family(const front::Services& given) {
   services = given;
   const char* lacks = given.relative ? lacked_mark() : nullptr;
   if (!lacks) lacks = take(pointers);
   if (!lacks) lacks = take_version();
+  if (!lacks) learn_about_f08();
   if (!lacks && !find_beneath())
     return "the library beneath MPI's standard ABI is neither MPICH nor Open MPI of a known version";
   if (lacks) {

@@ -58,6 +58,13 @@ LATECOMER_POINTER(PMPI_Group_from_session_pset)
 namespace latecomer::shim {
 /// The largest payload of a call that is served. start_family() lowers it if the library has MPI 3.1.
 inline MPI_Count most_count = MPI_VERSION >= 4 ? INT64_MAX : INT_MAX;
+/// What stands for statuses that a program ignores in mpi_f08; nullptr: not known. start_family() fills it.
+struct IgnoredInF08 {
+  const void *status = nullptr, *statuses = nullptr;
+};
+inline constinit IgnoredInF08 ignored_in_f08;
+/// The index of the first request in the answers of mpi_f08. MPICH 4.0 gives the index of C.
+inline constinit int first_in_f08 = 1;
 }  // namespace latecomer::shim
 #if MPI_VERSION < 4
 #include "shim/mpi/mpi_3.hpp"

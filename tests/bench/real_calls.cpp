@@ -3,7 +3,7 @@
 // of 8 B, a broadcast and a round trip of one message. tests/bench/overhead runs it natively and observed, in turns.
 // tests/bench/budget names one kind of call.
 // Usage: real_calls [KIND [CALLS]]
-//   allreduce, bcast, barrier, message (a round trip): tight loops, 8 B
+//   allreduce, bcast, barrier, message (a round trip), exchange (two non-blocking messages each way): tight loops, 8 B
 //   sites: allreduces at a thousand sites in random order
 //   uneven: allreduces at eight sites, before which each rank computes for a random time
 #include <mpi.h>
@@ -45,6 +45,15 @@ void round_trip() {
     MPI_Isend(&in, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, &send);
     MPI_Wait(&send, MPI_STATUS_IGNORE);
   }
+}
+
+void exchange() {
+  if (rank > 1) return;
+  double there[2];
+  MPI_Request requests[4];
+  for (int i = 0; i < 2; ++i) MPI_Irecv(&there[i], 1, MPI_DOUBLE, 1 - rank, i, MPI_COMM_WORLD, &requests[i]);
+  for (int i = 0; i < 2; ++i) MPI_Isend(&in, 1, MPI_DOUBLE, 1 - rank, i, MPI_COMM_WORLD, &requests[2 + i]);
+  MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
 }
 
 constexpr std::array<Site, kSites> sites = make_sites<Allreduce>();
@@ -93,6 +102,7 @@ int main(int argc, char** argv) {
       {"bcast", [](long calls) { return time_calls(calls, site<Bcast, kSites>); }},
       {"barrier", [](long calls) { return time_calls(calls, site<Barrier, kSites>); }},
       {"message", [](long calls) { return time_calls(calls, round_trip); }},
+      {"exchange", [](long calls) { return time_calls(calls, exchange); }},
       {"sites", [](long calls) { return time_calls(calls, call_any_site); }},
       {"uneven", [](long calls) { return time_calls(calls, call_unevenly); }}};
   if (argc == 1) {

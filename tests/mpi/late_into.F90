@@ -8,14 +8,15 @@ program late_into
   type(MPI_Win) :: win
   type(MPI_File) :: file
   type(MPI_Status) :: status
+  type(MPI_Request) :: requests(1)
 #else
   use mpi
   implicit none
-  integer :: comm, win, file
+  integer :: comm, win, file, requests(1)
   integer :: status(MPI_STATUS_SIZE)
 #endif
   integer, parameter :: rounds = 5
-  integer :: rank, round, error, data(2)
+  integer :: rank, round, error, data(2), done, indices(1)
   integer(kind=MPI_ADDRESS_KIND) :: bytes
   character(len=400) :: name, folder
   call get_command_argument(1, name)
@@ -39,6 +40,12 @@ program late_into
       if (rank == 1) call MPI_Send(data, 1, MPI_INTEGER, 0, 1, MPI_COMM_WORLD, error)
       if (rank == 0) call MPI_Probe(1, 1, MPI_COMM_WORLD, status, error)
       if (rank == 0) call MPI_Recv(data, 1, MPI_INTEGER, 1, 1, MPI_COMM_WORLD, status, error)
+    case ('Wait', 'Waitany', 'Waitsome')
+      if (rank == 1) call MPI_Send(data, 1, MPI_INTEGER, 0, 1, MPI_COMM_WORLD, error)
+      if (rank == 0) call MPI_Irecv(data, 1, MPI_INTEGER, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, requests(1), error)
+      if (rank == 0 .and. name == 'Wait') call MPI_Wait(requests(1), MPI_STATUS_IGNORE, error)
+      if (rank == 0 .and. name == 'Waitany') call MPI_Waitany(1, requests, done, status, error)
+      if (rank == 0 .and. name == 'Waitsome') call MPI_Waitsome(1, requests, done, indices, MPI_STATUSES_IGNORE, error)
     end select
     call MPI_Barrier(MPI_COMM_WORLD, error)
     if (name == 'Comm_split') call MPI_Comm_free(comm, error)

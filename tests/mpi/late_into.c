@@ -140,6 +140,7 @@ static void set_attribute(MPI_Comm_copy_attr_function* copy, MPI_Comm_delete_att
   ROW(Mprobe, NOTHING, FROM(MPI_Mprobe(1, 1, world, &message, ANYHOW); MPI_Mrecv(BYTES, &message, ANYHOW)), NOTHING)       \
   ROW(Wait, NOTHING, FROM(MPI_Irecv(BYTES, 1, 1, world, &request); MPI_Wait(&request, ANYHOW)), NOTHING)                   \
   ROW(Waitall, NOTHING, FROM(MPI_Irecv(BYTES, 1, 1, world, &request); MPI_Waitall(1, &request, &status)), NOTHING) \
+  ROW(Ineighbor_allgather, MPI_Cart_create(world, 1, &two, &yes, 0, &base), MPI_Ineighbor_allgather(BYTES, MORE, base, &request); MPI_Wait(&request, ANYHOW), FREE(base)) \
   ROW(Waitany, NOTHING, FROM(MPI_Irecv(BYTES, 1, 1, world, &request); MPI_Waitany(1, &request, &place, ANYHOW)), NOTHING)  \
   ROW(Waitsome, NOTHING, FROM(MPI_Irecv(BYTES, 1, 1, world, &request); MPI_Waitsome(1, &request, &count, &place, &status)), NOTHING) \
   ROW(Sendrecv, NOTHING, MPI_Sendrecv(BYTES, 1 - rank, 1, MORE, 1 - rank, 1, world, ANYHOW), NOTHING)                      \

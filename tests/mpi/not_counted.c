@@ -14,18 +14,21 @@ enum {
   kNeighbours = 7,
   kNonblocking = 11,
   kPersistent = 3,
-  kThread = 13,
+  kThreads = 12,
   kRequests = 1100,
   kBarriers = 90000
 };
 
 static int rank, ranks;
+static pthread_barrier_t all_called;
 
+/* Seven of the threads have rows of their own. */
 static void* call_on_thread(void* unused) {
   int in = 0, found;
-  for (int i = 0; i < kThread - 1; ++i)
-    MPI_Sendrecv(&rank, 1, MPI_INT, 0, 0, &in, 1, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
-  MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(&rank, 1, MPI_INT, 0, 0, &in, 1, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  pthread_barrier_wait(&all_called);
+  MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+  pthread_barrier_wait(&all_called);
   return unused;
 }
 
@@ -54,9 +57,17 @@ static void call_kinds(void) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
   MPI_Request_free(&request);
+  MPI_Neighbor_allgather_init(&one, 1, MPI_INT, all, 1, MPI_INT, line, MPI_INFO_NULL, &request);
+  for (int i = 0; i < kPersistent; ++i) {
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  MPI_Request_free(&request);
 #endif
-  pthread_t thread;
-  if (rank == 1 && pthread_create(&thread, NULL, call_on_thread, NULL) == 0) pthread_join(thread, NULL);
+  pthread_t threads[kThreads];
+  pthread_barrier_init(&all_called, NULL, kThreads);
+  for (int i = 0; rank == 1 && i < kThreads; ++i) pthread_create(&threads[i], NULL, call_on_thread, NULL);
+  for (int i = 0; rank == 1 && i < kThreads; ++i) pthread_join(threads[i], NULL);
   MPI_Comm_free(&line);
   MPI_Comm_free(&other);
   MPI_Comm_free(&half);

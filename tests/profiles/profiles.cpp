@@ -764,8 +764,7 @@ TEST_CASE("profile: calls that figures leave out, by kind, over ranks and nodes"
     part.local[{1, core::Collective::barrier, 3}].add(5, 0);
   }
   CHECK(nlohmann::json::parse(write_profile(parts))["not_counted"].empty());
-  for (int i = 0; i < 4; ++i) parts[1].local[{2, core::Collective::neighbor_alltoall, 3}].add(5, -1);
-  parts[1].local[{2, core::Collective::neighbor_alltoall, 1}].add(5, -1);  // it has no neighbours
+  parts[1].not_counted.add_rank(Uncounted::neighbours, 4);
   parts[1].local[{3, core::Collective::bcast, 2}].add(5, 8, false, Tally::whole);
   parts[2].local[{3, core::Collective::bcast, 2}].add(5, 8, false, Tally::beside);
   parts[2].local[{}].add(5, 8);
