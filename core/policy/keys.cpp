@@ -144,8 +144,9 @@ constexpr KeyRow kPolicyKeys[] = {
      "Samples of the code that runs between MPI calls, by which the report names the functions that make a rank late. "
      "With `causes` only. `false`: none."},
     {"sampling.hz", KeyType::number, "", 0.01, 10000, "19", store_value<&Policy::sampling_hz>,
-     "Samples per second of processor time of the thread that starts MPI. The kernel takes them, 20 to 70 us for each "
-     "one. In mode `observe` a quarter of the `budget` is the limit."},
+     "Samples per second of processor time of the thread that starts MPI, and at most as many of each of eight other "
+     "threads. The kernel takes them, 20 to 70 us for each one. In mode `observe` a quarter of the `budget` is the "
+     "limit for all of them."},
     {"last_message", KeyType::boolean, "", 0, 0, "true", store_value<&Policy::last_message>,
      "Looks for whom `MPI_Waitall` waits: asks for one message after the other with `MPI_Request_get_status` until all "
      "are complete, for 100 ms at most, then calls MPI. Only where all requests are messages, not with "

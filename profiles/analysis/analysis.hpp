@@ -64,7 +64,7 @@ struct ProcessFigures {
     bool shared = false;         ///< several of them ran at a time
   };
   std::vector<Threads> threads{};
-  SamplingFigures sampling{};
+  SamplingFigures sampling{}, other_sampling{};  ///< of the thread that started MPI, and of other threads
   double all_threads_inside = 0;  ///< time for which all threads that call MPI were inside at once, at least
   double known() const { return covered > wall ? covered : wall; }
   double between() const { return wall - times.ends; }

@@ -44,8 +44,16 @@ struct ShareOfSamples {
       : share(part / all), variance((part + 1) / (all + 2) * (1 - (part + 1) / (all + 2)) / all) {}
 };
 
+/// Whether the code is that of OpenMP itself. `name`: the function or the module.
+bool is_openmp(const std::string& name) {
+  return std::ranges::any_of(std::initializer_list<std::string_view>{"libgomp.so", "libomp.so", "libiomp5.so", "gomp_",
+                                                                     "GOMP_", "__kmp", "kmp_"},
+                             [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
 std::string module_name(const std::string& module) {
   const std::string base = core::base_name(module);
+  if (is_openmp(base)) return "the library of OpenMP (" + base + ")";
   if (base.starts_with("python") || base.starts_with("libpython")) return "the Python interpreter";
   if (base.starts_with("libmpi") || base.starts_with("libopen-pal") || base.starts_with("libpmpi"))
     return "MPI's library (" + base + ")";
@@ -88,6 +96,10 @@ class Functions {
     all_[at].own.add(counts);
   }
   const std::vector<Function>& all() const { return all_; }
+  bool are_openmp(std::size_t i) const {
+    const Function& f = all_[i];
+    return is_openmp(f.name) || (f.hottest && is_openmp(core::base_name(f.hottest->module)));
+  }
   /// Those that were not inlined. Where one of them has most of the time, those inside it instead.
   std::vector<std::pair<std::size_t, Counts>> divided(const Counts& sums) const {
     std::vector<std::pair<std::size_t, Counts>> out;
@@ -159,10 +171,9 @@ class Functions {
 
 bool is(const std::string& collective, const Site* site) { return !site || collective == site->id; }
 
-/// Whether the process of the rank took samples.
-bool sampled(const Profile& profile, long rank) {
+const ProcessFigures* process_of(const Profile& profile, long rank) {
   const auto found = std::ranges::find(profile.processes, rank, &ProcessFigures::rank);
-  return found != profile.processes.end() && found->sampling.hz > 0;
+  return found == profile.processes.end() ? nullptr : &*found;
 }
 
 /// The ranks with no more than the mean of all, without `rank`.
@@ -173,6 +184,117 @@ std::set<long> ranks_on_time(const std::map<long, double>& by_rank, long rank) {
   for (const auto& [of, value] : by_rank)
     if (of != rank && value <= all / static_cast<double>(by_rank.size())) out.insert(of);
   return out;
+}
+
+/// The same by the times between two calls, with sleep.
+std::set<long> ranks_on_time(const Profile& profile, const Site* site, long rank) {
+  std::map<long, double> by_rank;
+  for (const ProcessFigures& process : profile.processes) by_rank[process.rank];
+  for (const CodeFigures::Stretch& one : profile.code.stretches)
+    if (is(one.collective, site))
+      for (const CodeFigures::Stretch::Row& row : one.rows) by_rank[row.rank] += row.time;
+  return ranks_on_time(by_rank, rank);
+}
+
+/// Samples of the thread that started MPI, of the rank and of the ranks on time.
+struct MainSamples {
+  std::map<std::size_t, Counts> places;
+  Counts sums, beyond;
+
+  MainSamples(const Profile& profile, const Site* site, long rank) {
+    // Ranks with more samples than the mean are not on time.
+    std::map<long, double> by_rank;
+    for (const ProcessFigures& process : profile.processes)
+      if (process.sampling.hz > 0) by_rank[process.rank];
+    const auto each = [&](auto take) {
+      for (const CodeFigures::Samples& one : profile.code.samples)
+        if (is(one.collective, site) && !one.others)
+          for (const auto& [of, samples] : one.rows) take(one, of, samples);
+    };
+    each([&](const CodeFigures::Samples&, long of, double samples) { by_rank[of] += samples; });
+    // A rank that was killed has the functions of a part of its samples.
+    std::map<long, double> named;
+    for (const CodeFigures::Samples& one : profile.code.samples)
+      if (!one.others)
+        for (const auto& [of, samples] : one.rows) named[of] += samples;
+    for (const ProcessFigures& process : profile.processes)
+      if (const double some = named[process.rank]; some > 0 && process.sampling.taken > some)
+        by_rank[process.rank] *= process.sampling.taken / some;
+    const std::set<long> on_time = ranks_on_time(by_rank, rank);
+    each([&](const CodeFigures::Samples& one, long of, double samples) {
+      const Counts more{of == rank ? samples : 0, on_time.contains(of) ? samples : 0};
+      (one.place ? places[*one.place] : beyond).add(more);
+      sums.add(more);
+    });
+  }
+};
+
+/// What other threads of the rank compute longer, where the rank waits for them for `late` more.
+void add_threads(const Profile& profile, const Site* site, long rank, double mine, double reference, double late,
+                 LateCode& out) {
+  const SamplingFigures& own = process_of(profile, rank)->other_sampling;
+  if (own.hz <= 0) {
+    out.missing = own.why_not.empty() ? "its other threads have no samples, as they compute too little or end too soon"
+                                      : own.why_not;
+    return;
+  }
+  // A sample of another thread in samples of the first one, whose time is known.
+  std::map<long, double> weight;
+  const std::set<long> on_time = ranks_on_time(profile, site, rank);
+  for (const ProcessFigures& process : profile.processes) {
+    const SamplingFigures& its = process.other_sampling;
+    // Samples of some threads only compare with as many.
+    const bool comparable = its.why_not == own.why_not && (own.why_not.empty() || its.threads == own.threads);
+    if (process.rank == rank || (on_time.contains(process.rank) && process.sampling.hz > 0 && comparable))
+      weight[process.rank] = its.hz > 0 ? process.sampling.hz / its.hz : 0;
+  }
+  Counts main, heaviest;
+  std::map<std::size_t, Counts> places;
+  for (const CodeFigures::Samples& one : profile.code.samples) {
+    if (!is(one.collective, site)) continue;
+    for (const auto& [of, samples] : one.rows) {
+      const auto found = weight.find(of);
+      if (found == weight.end()) continue;
+      const double more = one.others ? found->second * samples : samples;
+      double Counts::*const to = of == rank ? &Counts::mine : &Counts::others;
+      if (!one.others) main.*to += more;
+      else if (one.place) places[*one.place].*to += more;
+      if (one.others) heaviest.*to = std::max(heaviest.*to, found->second);
+    }
+  }
+  if (main.mine < 1 || main.others < 1) return;
+  const auto compare = [&](const Counts& counts) {
+    const auto time = [&](double Counts::*of, double all) { return all * counts.*of / (main.*of); };
+    const auto variance = [&](double Counts::*of, double all) {
+      const double n = counts.*of, k = main.*of;
+      return all * all / (k * k) * (heaviest.*of * std::max(n, heaviest.*of) + n * n / k);
+    };
+    return LateCode::Part{"",
+                          time(&Counts::mine, mine),
+                          time(&Counts::others, reference),
+                          std::sqrt(variance(&Counts::mine, mine) + variance(&Counts::others, reference)),
+                          false,
+                          true};
+  };
+  const auto difference = [&](const Counts& counts) {
+    const LateCode::Part part = compare(counts);
+    return part.mine - part.reference;
+  };
+  Functions functions;
+  for (const auto& [place, counts] : places) functions.add(profile.code.places[place], counts);
+  std::vector<LateCode::Part> parts;
+  for (std::size_t i = 0; i < functions.all().size(); ++i) {
+    const Function& function = functions.all()[i];
+    if (function.depth > 0 || functions.are_openmp(i)) continue;
+    const double more = difference(function.all);
+    if (more <= kSure * compare(function.all).error || more < kPart * late) continue;
+    const std::size_t inner = functions.innermost(i, difference);
+    LateCode::Part part = compare(functions.all()[inner].all);
+    part.name = functions.named(inner);
+    parts.push_back(std::move(part));
+  }
+  std::ranges::sort(parts, std::greater(), [](const auto& part) { return part.mine - part.reference; });
+  std::ranges::move(parts, std::back_inserter(out.parts));
 }
 
 }  // namespace
@@ -189,43 +311,21 @@ std::string call_named(const Profile& profile, const std::string& id) {
   return timed == profile.timed_sites.end() ? "" : timed->call + " in " + place_of(timed->frames);
 }
 
-LateCode late_functions(const Profile& profile, const Site* site, long rank, double mine, double reference,
-                        bool threads) {
+LateCode late_functions(const Profile& profile, const Site* site, long rank, double mine, double reference) {
   LateCode out;
   out.whole_run = !site;
   const double difference = mine - reference;
-  if (difference <= 0 || reference < 0) return out;
-  if (!sampled(profile, rank)) {
-    const auto process = std::ranges::find(profile.processes, rank, &ProcessFigures::rank);
-    if (process != profile.processes.end()) out.missing = process->sampling.why_not;
+  const ProcessFigures* const process = process_of(profile, rank);
+  if (difference <= 0 || reference < 0 || !process) return out;
+  if (process->sampling.hz <= 0) {
+    out.missing = process->sampling.why_not;
     return out;
   }
-  if (threads) {
-    out.missing = "its other threads compute, and samples are of the thread that started MPI";
-    return out;
-  }
-  // Ranks with more samples than the mean are not on time.
-  std::map<long, double> by_rank;
-  for (const ProcessFigures& process : profile.processes)
-    if (process.sampling.hz > 0) by_rank[process.rank];
-  for (const CodeFigures::Samples& one : profile.code.samples)
-    if (is(one.collective, site))
-      for (const auto& [of, samples] : one.rows) by_rank[of] += samples;
-  const std::set<long> on_time = ranks_on_time(by_rank, rank);
-  std::map<std::size_t, Counts> places;
-  Counts sums, beyond;
-  for (const CodeFigures::Samples& one : profile.code.samples) {
-    if (!is(one.collective, site)) continue;
-    Counts& to = one.place ? places[*one.place] : beyond;
-    for (const auto& [of, samples] : one.rows) {
-      const Counts more{of == rank ? samples : 0, on_time.contains(of) ? samples : 0};
-      to.add(more);
-      sums.add(more);
-    }
-  }
+  const MainSamples samples(profile, site, rank);
+  const Counts sums = samples.sums;
   if (sums.mine < 1 || sums.others < 1) return out;
   Functions functions;
-  for (const auto& [place, counts] : places) functions.add(profile.code.places[place], counts);
+  for (const auto& [place, counts] : samples.places) functions.add(profile.code.places[place], counts);
   struct Compared {
     double mine, others, difference, error;  // of the times
     double of_alike, alike_error;            // difference from that in proportion, and its error
@@ -243,7 +343,7 @@ LateCode late_functions(const Profile& profile, const Site* site, long rank, dou
   };
   // Functions that take much of the time, and all others together.
   std::vector<Counts> groups;
-  Counts rest = beyond;
+  Counts rest = samples.beyond;
   bool spread = true;
   for (const auto& [function, counts] : functions.divided(sums)) {
     const Compared c = compare(counts);
@@ -256,7 +356,8 @@ LateCode late_functions(const Profile& profile, const Site* site, long rank, dou
     const std::size_t inner =
         functions.innermost(function, [&](const Counts& inside) { return compare(inside).difference; });
     const Compared part = inner == function ? c : compare(functions.all()[inner].all);
-    out.parts.push_back({functions.named(inner), part.mine, part.others, part.error});
+    out.parts.push_back(
+        {functions.named(inner), part.mine, part.others, part.error, functions.are_openmp(inner), false});
   }
   if (std::max(rest.mine / sums.mine, rest.others / sums.others) >= kCounts) groups.push_back(rest);
   const bool alike = groups.size() >= 2 && reference > 0 && std::ranges::all_of(groups, [&](const Counts& counts) {
@@ -270,21 +371,28 @@ LateCode late_functions(const Profile& profile, const Site* site, long rank, dou
     out.parts.clear();
   } else if (!out.parts.empty()) {
     out.kind = LateCode::Kind::functions;
-  } else if (spread && !places.empty() && beyond.mine < kPart * sums.mine) {
+    const auto waits = std::ranges::find(out.parts, true, &LateCode::Part::waits);
+    if (waits != out.parts.end())
+      add_threads(profile, site, rank, mine, reference, waits->mine - waits->reference, out);
+  } else if (spread && !samples.places.empty() && samples.beyond.mine < kPart * sums.mine) {
     out.kind = LateCode::Kind::spread;
   }
+  return out;
+}
+
+LateCode late_threads(const Profile& profile, const Site* site, long rank, double mine, double reference, double late) {
+  LateCode out;
+  out.whole_run = !site;
+  if (const ProcessFigures* const process = process_of(profile, rank); process && process->sampling.hz > 0)
+    add_threads(profile, site, rank, mine, reference, late, out);
+  if (!out.parts.empty()) out.kind = LateCode::Kind::functions;
   return out;
 }
 
 LateCode late_stretch(const Profile& profile, const Site* site, long rank) {
   LateCode out;
   out.whole_run = !site;
-  std::map<long, double> by_rank;
-  for (const ProcessFigures& process : profile.processes) by_rank[process.rank];
-  for (const CodeFigures::Stretch& one : profile.code.stretches)
-    if (is(one.collective, site))
-      for (const CodeFigures::Stretch::Row& row : one.rows) by_rank[row.rank] += row.time;
-  const std::set<long> on_time = ranks_on_time(by_rank, rank);
+  const std::set<long> on_time = ranks_on_time(profile, site, rank);
   if (on_time.empty()) return out;
   // One stretch may end with several collectives.
   struct Sums {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "profiles/analysis/frame.hpp"
+#include "profiles/analysis/lateness.hpp"
 
 namespace latecomer::profiles {
 struct Profile;
@@ -29,6 +30,7 @@ struct CodeFigures {
     std::optional<std::size_t> place{};  ///< empty: samples beyond the limit of a rank
     std::string next{}, collective{};
     std::vector<std::pair<long, double>> rows{};  ///< rank, samples
+    bool others = false;                          ///< of other threads than the one that started MPI
   };
   struct Stretch {
     std::string from{}, to{}, collective{};
@@ -46,14 +48,15 @@ struct CodeFigures {
 /// How a process took samples.
 struct SamplingFigures {
   double hz = 0, taken = 0, lost = 0;
-  std::string why_not;
+  std::string why_not{};
+  double threads = 0;  ///< other threads that had samples at the same time
 };
 
 /// Where the time is in which a rank differs from the ranks on time.
 struct LateCode {
   enum class Kind {
     none,       ///< not known, or too few samples
-    functions,  ///< in `parts`
+    functions,  ///< in `parts`; those of other threads come last
     alike,      ///< in all functions in the same proportion
     spread,     ///< no function has a fifth of it
     stretch,    ///< in a stretch between two calls
@@ -63,18 +66,23 @@ struct LateCode {
   struct Part {
     std::string name;
     double mine = 0, reference = 0, error = 0;
+    bool waits = false;    ///< in the library of OpenMP, in which threads wait for each other
+    bool threads = false;  ///< the sum of other threads' times
   };
   std::vector<Part> parts{};  ///< greatest difference first
   double ratio = 0;           ///< of the times of both
   bool whole_run = false;     ///< the figures are shares of the run
   std::string from{}, to{};   ///< of the stretch, as text. The figures in `parts` are means of one stretch
+  std::optional<Execution> execution{};  ///< before a call, where the machine counts instructions
   std::string missing{};      ///< what would tell more; "": nothing
 };
 
 /// The functions in which the rank spends `mine`, and the ranks on time `reference`: computing times before calls of
-/// that site, or in the whole run (nullptr). `threads`: the rank's other threads compute.
-LateCode late_functions(const Profile& profile, const Site* site, long rank, double mine, double reference,
-                        bool threads);
+/// that site, or in the whole run (nullptr). Where its thread waits longer for others, also what those compute longer.
+LateCode late_functions(const Profile& profile, const Site* site, long rank, double mine, double reference);
+/// The functions in which its other threads compute longer, of a rank that waits for them for `late` more than others.
+/// The other arguments as above.
+LateCode late_threads(const Profile& profile, const Site* site, long rank, double mine, double reference, double late);
 /// The stretch before calls of that site, or of the whole run, that has most of the time by which the rank is late.
 LateCode late_stretch(const Profile& profile, const Site* site, long rank);
 

@@ -16,7 +16,8 @@ void IntervalFigures::add(const IntervalFigures& o) {
   using F = IntervalFigures;
   for (const auto field :
        {&F::wall, &F::collectives, &F::messages, &F::io, &F::other_mpi, &F::computing, &F::kernel, &F::runnable,
-        &F::blocked, &F::faults, &F::preempted, &F::page_faults, &F::threads, &F::threads_in_mpi})
+        &F::blocked, &F::faults, &F::preempted, &F::page_faults, &F::threads, &F::threads_in_mpi, &F::counted,
+        &F::instructions, &F::cycles})
     this->*field = (this->*field * stand_for + o.*field * o.stand_for) / all;
   // If one side does not name a peer, that side did not wait for it.
   std::map<long, double> waits;

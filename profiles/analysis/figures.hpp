@@ -16,6 +16,7 @@ struct IntervalFigures {
   double wall = 0, collectives = 0, messages = 0, io = 0, other_mpi = 0, computing = 0, kernel = 0, runnable = 0,
          blocked = 0;
   double faults = 0, preempted = 0, page_faults = 0, threads = 0, threads_in_mpi = 0;
+  double counted = 0, instructions = 0, cycles = 0;  ///< processor time in which these were counted; 0: none
   /// A rank whose messages the row's rank waited for, and the mean wait in nanoseconds.
   struct Peer {
     long rank = 0;

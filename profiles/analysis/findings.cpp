@@ -34,9 +34,6 @@ constexpr double kKnown = 0.9;
 /// The share of the lateness from which the intervals before the calls say why. Chosen: below, they differ by chance.
 constexpr double kSomeOfIt = 0.2;
 
-/// The share of a rank's time from which its other threads compute. Chosen: the threads of an MPI library take less.
-constexpr double kThreads = 0.1;
-
 /// Whether the catalogue has an algorithm for the collective that native has not: one that knows the arrivals.
 bool served(std::string_view op) {
   return std::ranges::any_of(core::catalogue(), [&](const core::Algorithm& algorithm) {
@@ -158,7 +155,8 @@ LateCode code_of(const Profile& profile, const Site* site, const Why& why, long 
   std::size_t cause = chained && why.last_cause ? *why.last_cause : why.cause;
   double mine = chained && why.last_cause ? why.last_value : why.value,
          reference = chained && why.last_cause ? why.last_reference : why.reference;
-  bool threads = false;
+  double slept = 0;
+  std::optional<Execution> execution;
   if (why.source == Why::Source::intervals) {
     // The samples are those of all callers of the site.
     const RankRow* const row = site->row_of(rank);
@@ -166,7 +164,8 @@ LateCode code_of(const Profile& profile, const Site* site, const Why& why, long 
     if (!compared) return {};
     mine = compared->mine[computing];
     reference = compared->others[computing];
-    threads = row->before.threads > kThreads * row->before.wall;
+    if (cause == computing) execution = compared->execution;
+    if (!chained && why.sleeps_for == SleepsFor::own_threads) slept = compared->excess(blocked);
   } else if (why.source == Why::Source::whole_run) {
     site = nullptr;
     const auto part = kTimeColumns[cause].value;
@@ -174,23 +173,24 @@ LateCode code_of(const Profile& profile, const Site* site, const Why& why, long 
             : part == &ProcessTimes::blocked  ? std::size_t{blocked}
             : part == &ProcessTimes::runnable ? std::size_t{no_core}
                                               : std::size_t{kCauses};
-    const auto process = std::ranges::find(profile.processes, rank, &ProcessFigures::rank);
-    threads = process != profile.processes.end() && process->times.threads > kThreads * process->wall;
   } else {
     return {};
   }
   if (cause == no_core && why.source == Why::Source::intervals && mine >= kMore * reference) {
     // A rank that computes longer lacks the core for longer. Only the processor time has samples.
-    LateCode out = late_functions(profile, site, rank, mine, reference, threads);
+    LateCode out = late_functions(profile, site, rank, mine, reference);
     return out.kind == LateCode::Kind::functions ? out : LateCode();
   }
   if (cause != computing && cause != blocked) return {};
-  if (cause == computing) {
-    LateCode out = late_functions(profile, site, rank, mine, reference, threads);
-    if (out.kind != LateCode::Kind::none || out.missing.empty()) return out;
+  if (cause == computing || slept > 0) {
+    LateCode out = slept > 0 ? late_threads(profile, site, rank, mine, reference, slept)
+                             : late_functions(profile, site, rank, mine, reference);
+    out.execution = execution;
+    if (out.kind != LateCode::Kind::none || (slept == 0 && out.missing.empty())) return out;
     const std::string missing = out.missing;
     out = late_stretch(profile, site, rank);
     out.missing = missing;
+    out.execution = execution;
     return out;
   }
   return late_stretch(profile, site, rank);

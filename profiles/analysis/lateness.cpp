@@ -43,6 +43,9 @@ void Baseline::Sums::add(const Sums& o, double sign) {
   wall += sign * o.wall;
   threads += sign * o.threads;
   threads_in_mpi += sign * o.threads_in_mpi;
+  counted += sign * o.counted;
+  instructions += sign * o.instructions;
+  cycles += sign * o.cycles;
   for (std::size_t k = 0; k < kCauses; ++k) parts[k] += sign * o.parts[k];
 }
 
@@ -52,6 +55,9 @@ Baseline::Sums Baseline::sums_of(const IntervalFigures& before) {
            before.wall * before.stand_for,
            before.threads * before.stand_for,
            before.threads_in_mpi * before.stand_for,
+           before.counted * before.stand_for,
+           before.instructions * before.stand_for,
+           before.cycles * before.stand_for,
            {}};
   out.parts[computing] = before.computing;
   out.parts[mpi_wait] = before.messages;
@@ -92,6 +98,15 @@ std::optional<SiteIntervals::Compared> SiteIntervals::compare(const RankRow& row
   for (std::size_t k = 0; k < kCauses; ++k) {
     out.mine[k] = mine.parts[k] / mine.intervals;
     out.others[k] = others.parts[k] / others.intervals;
+  }
+  // The time that was counted stands for the computing time.
+  const auto counted = [](const Baseline::Sums& s) { return s.counted > 0 && s.instructions > 0 && s.cycles > 0; };
+  if (counted(mine) && counted(others) && out.mine[computing] > 0 && out.others[computing] > 0) {
+    const auto ratio = [&](auto of) { return of(mine) / of(others); };
+    out.execution = {.instructions = out.mine[computing] / out.others[computing] *
+                                     ratio([](const Baseline::Sums& s) { return s.instructions / s.counted; }),
+                     .cycles_each = ratio([](const Baseline::Sums& s) { return s.cycles / s.instructions; }),
+                     .time_each = ratio([](const Baseline::Sums& s) { return s.counted / s.cycles; })};
   }
   return out;
 }

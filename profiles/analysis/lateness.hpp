@@ -47,6 +47,12 @@ enum class SleepsFor { unknown, own_threads, own_calls };
 /// processors and were inside MPI. All ranks may have threads that work beside the rank, so only the difference tells.
 SleepsFor sleeps_for(double slept, double threads, double threads_in_mpi);
 
+/// How a rank computes before a call, as multiples of the same on the ranks on time. The product of the three is that
+/// of the computing times.
+struct Execution {
+  double instructions = 1, cycles_each = 1, time_each = 1;  ///< cycles of an instruction, and the time of a cycle
+};
+
 /// The fewest samples for which a report names a cause, because the mean of fewer samples is uncertain. For a site with
 /// few calls, samples of two thirds of the calls are enough: the other calls cannot change the largest part.
 inline constexpr double kFewSamples = 5;
@@ -65,6 +71,7 @@ class Baseline {
   friend class SiteIntervals;
   struct Sums {
     double samples = 0, intervals = 0, wall = 0, threads = 0, threads_in_mpi = 0;
+    double counted = 0, instructions = 0, cycles = 0;
     Shares parts{};
     void add(const Sums& o, double sign);
   };
@@ -85,6 +92,7 @@ class SiteIntervals {
     /// How much longer other threads of its process used processors, or were inside MPI.
     double threads_ns = 0, threads_in_mpi_ns = 0;
     Shares mine{}, others{};
+    std::optional<Execution> execution{};
     double excess(std::size_t part) const { return mine[part] > others[part] ? mine[part] - others[part] : 0; }
     double all_excess() const;
     Cause largest() const;  ///< the part with the largest excess

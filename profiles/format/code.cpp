@@ -40,6 +40,7 @@ Json code_json(const Merged& all, int per_row) {
                 {"next", id_json(key.next)},
                 {"collective", id_json(key.collective)},
                 {"by_rank", Json::array()}};
+    if (key.others != 0) one["other_threads"] = true;
     for (const auto& [row, samples] : rows) one["by_rank"].push_back({{"rank", rank_of(row)}, {"samples", samples}});
     out["samples"].push_back(std::move(one));
   }

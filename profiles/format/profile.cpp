@@ -708,6 +708,10 @@ class ProfileWriter {
   static void add_sampling(Json& process, const Sampling& of) {
     if (of.hz > 0) process["sampling"] = {{"hz", of.hz}, {"taken", of.taken}, {"lost", of.lost}};
     else if (!of.why_not.empty()) process["sampling"] = {{"hz", 0}, {"why_not", of.why_not}};
+    if (of.others == 0 && of.others_why_not.empty()) return;
+    Json& others = process["sampling"]["other_threads"] = {
+        {"threads", of.others}, {"hz", of.others_hz}, {"taken", of.others_taken}, {"lost", of.others_lost}};
+    if (!of.others_why_not.empty()) others["why_not"] = of.others_why_not;
   }
 
   /// Of the threads that did not start MPI.

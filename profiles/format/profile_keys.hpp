@@ -59,7 +59,17 @@ inline constexpr auto kUsageKeys = table(
         "Time for which at least one of these threads was inside a timed MPI call, a lower bound. Absent in profiles "
         "of earlier versions.",
         &IntervalFigures::threads_in_mpi, &ProcessTimes::threads_in_mpi, mean_of(&Usage::threads_in_mpi))
-        .if_newer());
+        .if_newer(),
+    key("counted_ns",
+        "Processor time outside MPI for which the machine counted instructions and cycles. Absent: it does not.",
+        &IntervalFigures::counted, mean_of(&Usage::counted))
+        .if_any(),
+    key("instructions", "Instructions of the program in that time, in user mode.", &IntervalFigures::instructions,
+        mean_of(&Usage::instructions))
+        .if_any(),
+    key("cycles", "Cycles of the processor in that time, in user mode.", &IntervalFigures::cycles,
+        mean_of(&Usage::cycles))
+        .if_any());
 
 inline constexpr auto kIntervalKeys =
     table(key("wall_ns", "The whole span.", &IntervalFigures::wall, mean_of(&Usage::wall))) + kUsageKeys +

@@ -186,11 +186,18 @@ std::vector<analysis::ProcessFigures> processes_of(const Json& profile) {
     if (one.covered > 0) one.covered += one.times.init;
     one.messages_error = number_in(p, "messages_error_ns");
     one.peers = peers_of(p);
-    if (const auto sampling = p.find("sampling"); sampling != p.end())
-      one.sampling = {.hz = number_in(*sampling, "hz"),
-                      .taken = number_in(*sampling, "taken"),
-                      .lost = number_in(*sampling, "lost"),
-                      .why_not = sampling->value("why_not", "")};
+    const auto read_sampling = [](const Json& in, analysis::SamplingFigures& to) {
+      to = {.hz = number_in(in, "hz"),
+            .taken = number_in(in, "taken"),
+            .lost = number_in(in, "lost"),
+            .why_not = in.value("why_not", ""),
+            .threads = number_in(in, "threads")};
+    };
+    if (const auto sampling = p.find("sampling"); sampling != p.end()) {
+      read_sampling(*sampling, one.sampling);
+      if (const auto others = sampling->find("other_threads"); others != sampling->end())
+        read_sampling(*others, one.other_sampling);
+    }
     one.all_threads_inside = number_in(p, "all_threads_in_mpi_ns");
     for (const Json& row : p.value("threads", Json::array())) {
       analysis::ProcessFigures::Threads& its = one.threads.emplace_back();
@@ -222,6 +229,7 @@ analysis::CodeFigures code_of(const Json& code) {
       to.place = place.get<std::size_t>();
     to.next = call_of(one["next"]);
     to.collective = call_of(one["collective"]);
+    to.others = one.value("other_threads", false);
     for (const Json& row : one["by_rank"]) to.rows.emplace_back(row["rank"].get<long>(), row["samples"].get<double>());
   }
   for (const Json& one : code["stretches"]) {

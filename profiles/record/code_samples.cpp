@@ -60,8 +60,8 @@ void CodeOfRanks::limit() {
   const auto rest = [&](const CodeKey& key) {
     const auto function = whole.find(key.place);
     return function != whole.end() && function->second != key.place
-               ? CodeKey{function->second, key.next, key.collective}
-               : CodeKey{0, 0, key.collective};
+               ? CodeKey{function->second, key.next, key.collective, key.others}
+               : CodeKey{0, 0, key.collective, key.others};
   };
   while (fold_least(
       samples, [](std::uint64_t number) { return static_cast<double>(number); }, rest,

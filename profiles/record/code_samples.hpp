@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which code a process ran before its calls that may wait: samples of the functions, and the times between two calls.
-// Only of the thread that started MPI. This file must not know how a rank takes samples.
+// Which code a process ran before its calls that may wait: samples of the functions, and the times between two calls of
+// the thread that started MPI. This file must not know how a rank takes samples.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,9 @@ struct CodeKey {
   std::uint64_t place = 0;       ///< Frame::site of a CodePlace; 0: samples that found no place in the table
   std::uint64_t next = 0;        ///< the next call that may wait
   std::uint64_t collective = 0;  ///< the blocking collective that comes next
+  std::uint8_t others = 0;       ///< 1: samples of other threads than the one that started MPI
   auto operator<=>(const CodeKey&) const = default;
-  static auto members(auto& k) { return std::tie(k.place, k.next, k.collective); }
+  static auto members(auto& k) { return std::tie(k.place, k.next, k.collective, k.others); }
 };
 struct CodeSamples {
   CodeKey key;
@@ -59,7 +60,15 @@ struct Sampling {
   std::uint64_t taken = 0;  ///< outside calls that may wait
   std::uint64_t lost = 0;   ///< that found no place in memory
   std::string why_not;      ///< why the rank takes no samples, a part of a sentence; "": the policy wants none
-  static auto members(auto& s) { return std::tie(s.hz, s.taken, s.lost, s.why_not); }
+  /// Of other threads that compute: how many had samples at the same time, and as above, for each thread.
+  std::uint32_t others = 0;
+  double others_hz = 0;
+  std::uint64_t others_taken = 0, others_lost = 0;
+  std::string others_why_not;  ///< why some of them have none; "": they compute too little, or end before the next call
+  static auto members(auto& s) {
+    return std::tie(s.hz, s.taken, s.lost, s.why_not, s.others, s.others_hz, s.others_taken, s.others_lost,
+                    s.others_why_not);
+  }
 };
 
 /// The code of all ranks, by row of ranks. Beyond the limit, the places with the least samples count for the whole

@@ -52,6 +52,8 @@ struct Usage {
   Nanoseconds threads = 0;      ///< processor time of the process's other threads, which no part includes
   /// At least one of these threads was inside MPI: a lower bound.
   Nanoseconds threads_in_mpi = 0;
+  Nanoseconds counted = 0;  ///< processor time in the program in which these were counted; 0: the machine does not:
+  std::uint64_t instructions = 0, cycles = 0;
   Nanoseconds faulting = 0;  ///< the most that `faults` can take of `kernel`, by the cost measured at the start
   /// The time of `kernel` that page faults explain.
   Nanoseconds page_faults() const { return std::min(kernel, faulting); }
@@ -59,10 +61,13 @@ struct Usage {
   void add(const Usage& o, std::int64_t times = 1) {
     for (Nanoseconds Usage::*part :
          {&Usage::wall, &Usage::collectives, &Usage::messages, &Usage::io, &Usage::other_mpi, &Usage::computing,
-          &Usage::kernel, &Usage::runnable, &Usage::blocked, &Usage::threads, &Usage::threads_in_mpi, &Usage::faulting})
+          &Usage::kernel, &Usage::runnable, &Usage::blocked, &Usage::threads, &Usage::threads_in_mpi, &Usage::counted,
+          &Usage::faulting})
       this->*part = plus(this->*part, o.*part, times);
     faults += static_cast<std::uint64_t>(times) * o.faults;
     preempted += static_cast<std::uint64_t>(times) * o.preempted;
+    instructions += static_cast<std::uint64_t>(times) * o.instructions;
+    cycles += static_cast<std::uint64_t>(times) * o.cycles;
   }
 };
 
@@ -559,8 +564,8 @@ struct Contribution {
   std::vector<Unplanned> unplanned;
   std::vector<TimedSite> timed_sites;   ///< those of the main thread first; empty in Merged::sum
   std::vector<StreamEnd> message_ends;  ///< of a process that has finished; empty in Merged::sum
-  std::vector<CodePlace> places;        ///< of `code`; of a process that has finished; empty in Merged::sum
-  std::vector<CodeSamples> code;        ///< likewise
+  std::vector<CodePlace> places;        ///< of `code`; empty in Merged::sum
+  std::vector<CodeSamples> code;        ///< of a process that has not finished, some; empty in Merged::sum
   std::vector<Stretch> stretches;       ///< empty in Merged::sum
   std::vector<HostLoad> loads;          ///< of this host, if this process measures it
   NotCounted not_counted;               ///< without the kinds that the local sites tell

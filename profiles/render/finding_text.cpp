@@ -173,6 +173,23 @@ std::string why_text(const Why& why) {
   return "it " + out + share;
 }
 
+/// More work, or a slower core; "": the machine does not count instructions.
+std::string execution_text(const LateCode& code) {
+  if (!code.execution) return "";
+  const auto [instructions, cycles, time] = *code.execution;
+  const double all = std::log(instructions * cycles * time);
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "%sit executes %.2f times as many instructions, each takes %.2f times as many cycles, and each cycle "
+                "%.2f times as long",
+                all <= 0                                         ? ""
+                : std::log(instructions) >= analysis::kNamed * all ? "more work: "
+                : std::log(time) >= analysis::kNamed * all         ? "a slower core: "
+                                                                   : "",
+                instructions, cycles, time);
+  return text;
+}
+
 /// Which code makes the rank late; "": not known.
 std::string code_text(const LateCode& code) {
   const auto time = [&](double value) { return code.whole_run ? percent(Share::of(value, 1)) : human_time(value); };
@@ -192,8 +209,10 @@ std::string code_text(const LateCode& code) {
       constexpr std::size_t kShown = 3;
       for (std::size_t i = 0; i < std::min(kShown, code.parts.size()); ++i) {
         const LateCode::Part& part = code.parts[i];
-        out += (i == 0 ? "" : "; ") + time(part.mine - part.reference) + " (+- " + time(part.error) + ") more" + of +
-               " in " + part.name + ", " + time(part.mine) + " against " + time(part.reference);
+        out += std::string(i == 0 ? "" : "; ") + (part.threads ? "its other threads take " : "") +
+               time(part.mine - part.reference) + " (+- " + time(part.error) + ") more" + of + " in " + part.name +
+               (part.waits ? ", where threads wait for each other" : "") + ", " + time(part.mine) + " against " +
+               time(part.reference);
       }
       return out;
     }
@@ -247,7 +266,8 @@ void write_imbalance(const Finding& one, FindingText& out) {
   if (const std::string pattern = pattern_text(one.pattern); !pattern.empty())
     why += (why.empty() ? "" : "; ") + pattern;
   if (!why.empty()) out.why.push_back(why);
-  if (const std::string code = code_text(one.code); !code.empty()) out.why.push_back(code);
+  for (const std::string& line : {code_text(one.code), execution_text(one.code)})
+    if (!line.empty()) out.why.push_back(line);
   out.next = "latecomer report --site " + one.site->id + " FILE";
 }
 
@@ -265,7 +285,8 @@ void write_message_wait(const Finding& one, const RunTotals& t, FindingText& out
       text += ", which " + compared(kSpends[one.why.cause], one.why.value, one.why.reference, true);
     out.why.push_back(text);
   }
-  if (const std::string code = code_text(one.code); !code.empty()) out.why.push_back(code);
+  for (const std::string& line : {code_text(one.code), execution_text(one.code)})
+    if (!line.empty()) out.why.push_back(line);
   out.next = "latecomer report --all FILE";
 }
 
@@ -552,8 +573,12 @@ Json code_json(const LateCode& code) {
     out["to"] = code.to;
   }
   for (const LateCode::Part& part : code.parts)
-    out["parts"].push_back(
-        {{"name", part.name}, {"value", part.mine}, {"reference", part.reference}, {"error", part.error}});
+    out["parts"].push_back({{"name", part.name},
+                            {"value", part.mine},
+                            {"reference", part.reference},
+                            {"error", part.error},
+                            {"waits", part.waits},
+                            {"other_threads", part.threads}});
   return out;
 }
 
@@ -600,6 +625,10 @@ Json findings_json(const Judgement& judgement) {
       why = {{"cause", nullptr}, {"share", w.share}, {"chain", chain}};
     }
     if (one.code.kind != LateCode::Kind::none) why["code"] = code_json(one.code);
+    if (const auto& execution = one.code.execution)
+      why["execution"] = {{"instructions", execution->instructions},
+                          {"cycles_each", execution->cycles_each},
+                          {"time_each", execution->time_each}};
     if (one.gain)
       gain = {{"low", one.gain->low},
               {"high", one.gain->high},

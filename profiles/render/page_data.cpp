@@ -229,6 +229,7 @@ Json functions(const Profile& profile) {
   constexpr std::size_t kMost = 8;  // chosen: the details of a rank list them
   std::map<long, std::map<std::string, double>> ranks;
   for (const analysis::CodeFigures::Samples& one : profile.code.samples) {
+    if (one.others) continue;  // the bar is the time of the thread that started MPI
     const std::string name = analysis::short_name(analysis::function_of(profile, one));
     for (const auto& [rank, samples] : one.rows) ranks[rank][name] += samples;
   }

@@ -13,10 +13,11 @@ namespace latecomer::shim {
 using core::Nanoseconds;
 
 /// Processor time of a thread, the time for which it was ready without a processor, and how often it got one, since the
-/// thread began.
+/// thread began. And what it has executed, if that is known.
 struct ThreadTimes {
   Nanoseconds cpu = 0, runnable = 0;
   std::int64_t slices = 0;
+  std::uint64_t instructions = 0, cycles = 0;
 };
 
 /// Time that counts as waiting, and the part of it for which the thread slept.

@@ -36,6 +36,8 @@ constexpr Nanoseconds kApart = 4;
 /// The share of the time since the last reading that an interval and its call must take for the parts of that time to
 /// be those of the interval. Chosen: then a tenth of the time is of other intervals.
 constexpr double kMost = 0.9;
+/// The share of a span inside MPI up to which its instructions count as the program's. Chosen: a tenth of an error.
+constexpr double kInMpi = 0.1;
 /// The part of the policy's budget for the timing of message calls. Chosen: logs of collectives have most of it.
 constexpr double kForMessages = 0.25;
 /// What timing a message call takes, and the time of the run that pays for it; 0: every call is timed.
@@ -86,6 +88,9 @@ profiles::Usage outside_collectives(const profiles::Usage& all, Nanoseconds leng
   out.faulting = share(all.faulting, own);
   out.threads = share(all.threads, all.wall);
   out.threads_in_mpi = share(all.threads_in_mpi, all.wall);
+  out.counted = all.counted;
+  out.instructions = all.instructions;
+  out.cycles = all.cycles;
   out.faults = static_cast<std::uint64_t>(share(static_cast<Nanoseconds>(all.faults), own));
   out.preempted = static_cast<std::uint64_t>(share(static_cast<Nanoseconds>(all.preempted), own));
   return out;
@@ -111,6 +116,7 @@ bool read_thread(int schedstat, ThreadTimes& out) {
   out.runnable = static_cast<Nanoseconds>(std::strtoull(end, &end, 10));
   out.slices = static_cast<std::int64_t>(std::strtoull(end, nullptr, 10));
   out.cpu = in_ns(cpu);
+  hardware_.read(out);
   return true;
 }
 
@@ -157,7 +163,14 @@ void Sampler::end_span(const ThreadTimes& times, Nanoseconds at) {
       std::min(1.0, static_cast<double>(awake) / static_cast<double>(std::max<Nanoseconds>(1, cpu + runnable)));
   outside_.runnable += job_rules().courteous ? awake - std::min(cpu, awake)
                                              : static_cast<Nanoseconds>(share * static_cast<double>(runnable));
-  span_ = {at, times.cpu, times.runnable, napped_ns, mpi_time.inside(), mpi_time.io};
+  // Instructions in MPI are none of the program's.
+  if (span_.cycles > 0 && times.cycles > span_.cycles && static_cast<double>(inside) <= kInMpi * static_cast<double>(wall)) {
+    outside_.counted += times.cpu - span_.cpu;
+    outside_.instructions += times.instructions - span_.instructions;
+    outside_.cycles += times.cycles - span_.cycles;
+  }
+  span_ = {at,          times.cpu,          times.runnable, napped_ns, mpi_time.inside(),
+           mpi_time.io, times.instructions, times.cycles};
   mpi_time.due = at + kBudget * cost_of_times_;
 }
 
@@ -243,6 +256,9 @@ profiles::Usage Sampler::usage_between(const Reading& a, const Reading& b, Nanos
   out.faulting = static_cast<Nanoseconds>(out.faults) * fault_;
   out.threads = std::max<Nanoseconds>(0, (b.process - a.process) - (b.cpu - a.cpu));
   out.threads_in_mpi = b.threads_in_mpi - a.threads_in_mpi;
+  out.counted = b.outside.counted - a.outside.counted;
+  out.instructions = b.outside.instructions - a.outside.instructions;
+  out.cycles = b.outside.cycles - a.outside.cycles;
   return out;
 }
 
@@ -268,6 +284,17 @@ void Sampler::start_sampling() {
   first_ = kFirst;
   mpi_time.watched = true;
   mpi_time.row = thread_rows.begin_rows();
+}
+
+void Sampler::count_instructions() {
+  if (schedstat_ < 0 || !hardware_.open()) return;
+  const Nanoseconds without = std::exchange(cost_of_times_, 0);
+  for (int i = 0; i < 5; ++i) {
+    ThreadTimes times;
+    read_times(times);
+  }
+  cost_ += std::max<Nanoseconds>(0, cost_of_times_ - without);
+  long_ = kApart * kBudget * cost_;
 }
 
 void Sampler::decline_sampling() {

@@ -15,6 +15,7 @@
 #include "profiles/record/call_draw.hpp"
 #include "profiles/record/record.hpp"
 #include "shim/causes/code_samples.hpp"
+#include "shim/causes/hardware.hpp"
 #include "shim/causes/poll_stretch.hpp"
 #include "shim/causes/thread_rows.hpp"
 #include "shim/causes/timed_sites.hpp"
@@ -347,6 +348,8 @@ class Sampler {
   void start_sampling();
   /// The policy wants no samples. Without a reading at start_sampling(), total_usage() is zero.
   void decline_sampling();
+  /// From now on, readings have instructions and cycles, if the machine counts them.
+  void count_instructions();
   /// At the end of MPI_Init, in programs whose intervals are sampled: the parts of the time count from here on, and the
   /// first interval begins.
   void begin_first_interval(Nanoseconds at) {
@@ -410,6 +413,8 @@ class Sampler {
   /// Outside MPI.
   struct Outside {
     Nanoseconds awake = 0, runnable = 0, blocked = 0;
+    Nanoseconds counted = 0;                     ///< processor time in which these were counted:
+    std::uint64_t instructions = 0, cycles = 0;  ///< in spans that are almost all outside MPI
   };
   struct Reading {
     Nanoseconds wall = 0, cpu = 0, kernel = 0, process = 0, threads_in_mpi = 0;
@@ -435,6 +440,7 @@ class Sampler {
   static constexpr int kFirst = 16;
 
   int schedstat_ = -1;
+  HardwareCounts hardware_;
   int thread_ = 0;
   bool open_ = false, closed_ = false, stopped_ = false;
   bool expects_long_ = false;  ///< after the last exit at this site, the next one was late
@@ -465,6 +471,7 @@ class Sampler {
   Outside outside_;
   struct {
     Nanoseconds at = 0, cpu = 0, runnable = 0, napped = 0, inside = 0, io = 0;
+    std::uint64_t instructions = 0, cycles = 0;
   } span_;  ///< the readings at its begin
   profiles::Usage interval_, final_;
   profiles::Peers peers_;      ///< since begin_

@@ -117,6 +117,7 @@ void show_job() {
     sampler.begin_first_interval(job_clocks().common_now());
     if (mpi_time.watched) {
       code_sampler.begin_samples(job_rules().policy.sampling_hz);
+      if (job_rules().policy.sampling_hz > 0) sampler.count_instructions();
       code_sampler.begin_first_stretch(now());
     }
   }

@@ -4,10 +4,12 @@
  * In hot, it computes longer in flux(), beside update() and relax(), which are equal. In alike, it computes 1.5 times
  * as long in all three. In spread, it also runs ten functions for a fifth of the time each. In sleep, it sleeps between
  * MPI_Waitall and the allreduce. In thread, its second thread computes meanwhile. fork is as hot, and every rank forks
- * children that compute and end by exit or exec. In overflow, it computes once for all calls, without MPI. */
+ * children that compute and end by exit or exec. In overflow, it computes once for all calls, without MPI. killed is as
+ * hot, and the rank is killed at the end. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +83,7 @@ int main(int argc, char** argv) {
   MPI_Bcast(&per_ms, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   const long n = (long)(per_ms * atof(argv[4]));
   const int is_late = rank == late;
-  const int hot = is_late && (strcmp(what, "hot") == 0 || strcmp(what, "fork") == 0);
+  const int hot = is_late && (strcmp(what, "hot") == 0 || strcmp(what, "fork") == 0 || strcmp(what, "killed") == 0);
   const int alike = is_late && strcmp(what, "alike") == 0;
   double sum = 0, own = rank;
   if (strcmp(what, "overflow") == 0) {
@@ -108,6 +110,7 @@ int main(int argc, char** argv) {
     if (strcmp(what, "fork") == 0) disturb(call, n);
     MPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   }
+  if (is_late && strcmp(what, "killed") == 0) kill(getpid(), SIGKILL);
   MPI_Finalize();
   return 0;
 }

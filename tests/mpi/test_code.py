@@ -7,17 +7,19 @@ import pytest
 from common import a, built, folder, launcher, open_mpi, run
 
 PROGRAM = pathlib.Path(a.bin) / "code"
+OPENMP = pathlib.Path(a.bin) / "code_openmp"
+needs_openmp = pytest.mark.skipif(not OPENMP.exists(), reason="the compiler has no OpenMP")
 FAST = {"hz": 500}  # a run of seconds, and as many samples as a minute has
 
 
-def observe(name, *words, ranks=2, command=(), preload=(), sampling=FAST, **environment):
+def observe(name, *words, ranks=2, command=(), preload=(), sampling=FAST, program=PROGRAM, **environment):
     """The finding about the late rank, None where another program takes its cores, and all of `report --json`."""
     profile, rules = folder / f"{name}.json", folder / f"{name}.policy.json"
     rules.write_text(json.dumps({"version": 1, "budget": None, "sampling": sampling}))
     preloads = [*preload, *([] if open_mpi else [a.support])]
     if preloads:
         environment["LD_PRELOAD"] = ":".join(map(str, preloads))
-    done = run(*command, a.cli, "run", "--policy", rules, "--output", profile, "--", *(launcher or [a.mpiexec]), "-n", ranks, PROGRAM, *words, **environment)
+    done = run(*command, a.cli, "run", "--policy", rules, "--output", profile, "--", *(launcher or [a.mpiexec]), "-n", ranks, program, *words, **environment)
     assert done.returncode == 0, done.stderr[-600:]
     report = json.loads(run(a.cli, "report", "--json", profile).stdout)
     late = [one for one in report["findings"] if one["id"] == "imbalance" and one["who"]["ranks"] == [1]]
@@ -91,15 +93,96 @@ def test_sleep_is_between_two_calls():
     assert code["from"].startswith("MPI_Waitall in main (") and code["to"].startswith("MPI_Allreduce in main ("), code
 
 
-def test_other_threads_that_compute_are_not_blamed_on_the_first():
+def test_first_thread_is_named_beside_another_one_that_computes():
     finding = late(observe("thread", "thread", 1, 60, 8))
-    assert finding["why"].get("code", {}).get("kind") != "functions", finding["text"]
+    assert functions(finding) == ["flux"] and not finding["why"]["code"]["parts"][0]["other_threads"], finding["text"]
+
+
+@needs_openmp
+def test_loop_of_all_threads_is_named():
+    finding = late(observe("loop", "loop", 1, 60, 8, program=OPENMP))
+    assert functions(finding) == ["sweep"] and not finding["why"]["code"]["parts"][0]["other_threads"], finding["text"]
+
+
+@needs_openmp
+@pytest.mark.parametrize("wait", ["active", "passive"])
+def test_loop_that_the_first_thread_waits_for_is_named(wait):
+    finding, report = observe(f"second-{wait}", "thread", 1, 60, 8, program=OPENMP, OMP_WAIT_POLICY=wait)
+    assert all(one["sampling"]["other_threads"]["threads"] == 1 for one in report["processes"])
+    parts = late((finding, report))["why"]["code"]["parts"]
+    assert [part["waits"] for part in parts] == ([True, False] if wait == "active" else [False]), finding["text"]
+    assert parts[-1]["name"].startswith("sweep (code_openmp.c:") and parts[-1]["other_threads"], parts
+    assert 2.5 < parts[-1]["value"] / parts[-1]["reference"] < 6, parts  # four times the work
+
+
+@needs_openmp
+def test_children_end_as_without_samples_of_threads():
+    _, report = observe("openmp-fork", "fork", 1, 60, 8, program=OPENMP)
+    assert all(one["sampling"]["other_threads"]["taken"] > 100 for one in report["processes"])
+
+
+@needs_openmp
+def test_threads_that_end_before_the_next_call_have_no_samples():
+    _, report = observe("begin", "begin", 1, 60, 8, program=OPENMP)
+    assert all("other_threads" not in one["sampling"] for one in report["processes"])
+
+
+@needs_openmp
+def test_threads_whose_samples_are_forbidden_are_said_to_have_none():
+    finding, report = observe("no-threads", "thread", 1, 60, 8, program=OPENMP, preload=[built("perf_event")], PERF_EVENT_THREAD_ERRNO="12", OMP_WAIT_POLICY="active")
+    assert all(one["sampling"]["other_threads"]["threads"] == 0 and one["sampling"]["taken"] > 100 for one in report["processes"])
+    parts = late((finding, report))["why"]["code"]["parts"]
+    assert [part["waits"] for part in parts] == [True], parts
+    assert any("in which function rank 1 computes longer: `perf_event_open` fails" in line for line in report["verdict"]), report["verdict"]
+
+
+@pytest.fixture(scope="module")
+def counted():
+    """A stand-in counts a nanosecond as an instruction and as a cycle."""
+    return observe("counted", "hot", 1, 60, 8, preload=[built("perf_event")], PERF_EVENT_HARDWARE="1")
+
+
+def test_more_instructions_are_more_work(counted):
+    finding = late(counted)
+    execution = finding["why"]["execution"]
+    assert execution["instructions"] == pytest.approx(finding["why"]["value"] / finding["why"]["reference"], rel=0.1)
+    assert execution["cycles_each"] == pytest.approx(1, rel=0.02) and execution["time_each"] == pytest.approx(1, rel=0.1)
+    assert any(line.startswith("more work: it executes ") for line in finding["text"]), finding["text"]
+    assert all(0.5 < one["instructions"] / one["computing_ns"] < 1.5 for one in counted[1]["processes"])
+
+
+def test_as_many_instructions_in_more_time_are_a_slower_core(counted):
+    late(counted)
+    profile = json.loads((folder / "counted.json").read_text())
+    for site in profile["sites"]:
+        for row in site["by_rank"]:
+            if row["rank"] == 1 and "instructions" in row.get("before", {}):
+                for count in ("instructions", "cycles"):
+                    row["before"][count] *= 0.4
+    (folder / "slower.json").write_text(json.dumps(profile))
+    report = json.loads(run(a.cli, "report", "--json", folder / "slower.json").stdout)
+    assert any(line.startswith("a slower core: it executes ") for one in report["findings"] for line in one["text"]), report["findings"]
 
 
 def test_children_end_as_without_samples():
     observed = observe("fork", "fork", 1, 60, 8)
     assert all(one["sampling"]["taken"] > 100 for one in observed[1]["processes"])
     assert functions(late(observed)) == ["flux"]
+
+
+def test_snapshots_of_a_killed_job_name_the_function():
+    profile = folder / "killed.json"
+    (folder / "killed.policy.json").write_text(json.dumps({"version": 1, "budget": None, "sampling": FAST}))
+    environment = {} if open_mpi else {"LD_PRELOAD": a.support}
+    run(a.cli, "run", "--policy", folder / "killed.policy.json", "--output", profile, "--", *(launcher or [a.mpiexec]), "-n", 2, PROGRAM, "killed", 1, 200, 8, **environment)
+    done = run(a.cli, "recover", profile)
+    assert done.returncode == 0, done.stderr
+    written = json.loads(profile.read_text())
+    for process in written["processes"]:
+        rows = [row["samples"] for one in written["code"]["samples"] for row in one["by_rank"] if row["rank"] == process["rank"]]
+        assert sum(rows) >= 0.4 * process["sampling"]["taken"] > 40, written["processes"]
+    names = {place["frame"]["function"] for place in written["code"]["places"] if place["samples"] > 20 and "function" in place["frame"]}
+    assert {"flux", "update", "relax"} <= names, written["code"]["places"]
 
 
 def test_lost_samples_are_counted():

@@ -25,7 +25,7 @@ Profile job_of(const std::vector<double>& shares, const std::vector<double>& lat
     place.frame = {.module = "program", .build_id = "", .offset = "0x10", .name = {}, .inlined_into = {}};
     place.frame.name.function = "f" + std::to_string(f);
     place.function_offset = place.frame.name.function;
-    out.code.samples.push_back({.place = f, .next = "", .collective = "here", .rows = {}});
+    out.code.samples.push_back({.place = f, .next = "", .collective = "here", .rows = {}, .others = false});
   }
   for (long rank = 0; rank < 4; ++rank) {
     ProcessFigures& process = out.processes.emplace_back();
@@ -45,10 +45,10 @@ Profile job_of(const std::vector<double>& shares, const std::vector<double>& lat
   return out;
 }
 
-LateCode judged(const Profile& profile, double mine = 15e6, double reference = 10e6, bool threads = false) {
+LateCode judged(const Profile& profile, double mine = 15e6, double reference = 10e6) {
   Site site;
   site.id = "here";
-  return late_functions(profile, &site, 1, mine, reference, threads);
+  return late_functions(profile, &site, 1, mine, reference);
 }
 
 using Kind = LateCode::Kind;
@@ -109,11 +109,70 @@ TEST_CASE("code: an inlined function with the difference is named in the functio
   CHECK(code.parts[0].name.ends_with("in main"));
 }
 
-TEST_CASE("code: without samples, or with threads that compute, the reason is told", "[code]") {
+namespace {
+
+/// A job whose rank 1 waits longer in f1, the library of OpenMP, while its other threads take four times as long in f2.
+Profile threaded_job() {
+  Profile out = job_of(kEqual, kSecond, 2000, 7);
+  out.code.places[1].frame.module = "/usr/lib/libgomp.so.1.0.0";
+  out.code.places[1].frame.name = {};
+  out.code.places[1].frame.offset = out.code.places[1].function_offset = "0x0";
+  for (ProcessFigures& process : out.processes) {
+    process.sampling.hz = 20;
+    process.other_sampling = {.hz = 5, .taken = 500, .lost = 0, .why_not = "", .threads = 1};
+    for (const std::size_t f : {std::size_t{1}, std::size_t{2}})
+      out.code.samples.push_back({.place = f,
+                                  .next = "",
+                                  .collective = "here",
+                                  .rows = {{process.rank, f == 1 || process.rank == 1 ? 400.0 : 100.0}},
+                                  .others = true});
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("code: a rank that waits for its threads names what they compute longer", "[code]") {
+  const LateCode code = judged(threaded_job());
+  REQUIRE(code.kind == Kind::functions);
+  REQUIRE(code.parts.size() == 2);
+  CHECK(code.parts[0].waits);
+  CHECK(code.parts[0].name.find("libgomp") != std::string::npos);
+  CHECK(code.parts[1].threads);
+  CHECK(code.parts[1].name.starts_with("f2"));
+  // Each rank has 3,000 or 2,000 samples of its first thread, and those of the others count four times.
+  CHECK(code.parts[1].mine == Approx(15e6 * 4 * 400 / 3000));
+  CHECK(code.parts[1].reference == Approx(10e6 * 4 * 100 / 2000));
+  CHECK(code.missing.empty());
+}
+
+TEST_CASE("code: a rank that sleeps for its threads names what they compute longer", "[code]") {
+  Site site;
+  site.id = "here";
+  const LateCode code = late_threads(threaded_job(), &site, 1, 10e6, 10e6, 8e6);
+  REQUIRE(code.kind == Kind::functions);
+  REQUIRE(code.parts.size() == 1);
+  CHECK(code.parts[0].name.starts_with("f2"));
+}
+
+TEST_CASE("code: threads without samples, and some threads only, accuse no function of theirs", "[code]") {
+  Profile profile = threaded_job();
+  profile.processes[1].other_sampling = {.hz = 0, .taken = 0, .lost = 0, .why_not = "no memory", .threads = 0};
+  LateCode code = judged(profile);
+  REQUIRE(code.parts.size() == 1);
+  CHECK(code.parts[0].waits);
+  CHECK(code.missing == "no memory");
+  // The others have none, so nothing compares.
+  profile = threaded_job();
+  for (ProcessFigures& process : profile.processes)
+    if (process.rank != 1) process.other_sampling = {.hz = 0, .taken = 0, .lost = 0, .why_not = "x", .threads = 0};
+  code = judged(profile);
+  CHECK(code.parts.size() == 1);
+}
+
+TEST_CASE("code: without samples, the reason is told", "[code]") {
   Profile profile = job_of(kEqual, kSecond, 2000, 6);
-  CHECK(judged(profile, 15e6, 10e6, true).kind == Kind::none);
-  CHECK(judged(profile, 15e6, 10e6, true).missing.find("threads") != std::string::npos);
-  profile.processes[1].sampling = {.hz = 0, .taken = 0, .lost = 0, .why_not = "forbidden"};
+  profile.processes[1].sampling = {.hz = 0, .taken = 0, .lost = 0, .why_not = "forbidden", .threads = 0};
   CHECK(judged(profile).missing == "forbidden");
   CHECK(judged(Profile()).kind == Kind::none);
 }
@@ -132,7 +191,7 @@ TEST_CASE("code: what a job keeps is bounded, and no sample is lost", "[code]") 
     CodeOfRanks one;
     std::vector<CodeSamples> code;
     for (std::uint64_t place = 1; place <= 200; ++place) {
-      code.push_back({{place, 7, 9}, 1 + place % 5});
+      code.push_back({{place, 7, 9, 0}, 1 + place % 5});
       sum += 1 + place % 5;
     }
     one.add(code, {}, row);
@@ -156,14 +215,18 @@ TEST_CASE("code: a profile has places, samples and stretches by rank", "[code]")
     c.job.ranks = 2;
     c.rank = rank;
     c.finished = true;
-    c.process.sampling = {.hz = 19, .taken = 5, .lost = 1, .why_not = ""};
+    c.process.sampling.hz = 19;
+    c.process.sampling.taken = 5;
+    c.process.sampling.lost = 1;
+    if (rank == 1) c.process.sampling.others_why_not = "too many";
     CodePlace& place = c.places.emplace_back();
     place.frame.site = place.whole = 77;
     place.frame.module = "/bin/program";
     place.frame.offset = 0x41;
     place.start = 0x30;
     const SiteKey collective{5, core::Collective::allreduce, 2};
-    c.code.push_back({{77, call_id(collective), call_id(collective)}, static_cast<std::uint64_t>(3 + rank)});
+    c.code.push_back({{77, call_id(collective), call_id(collective), 0}, static_cast<std::uint64_t>(3 + rank)});
+    c.code.push_back({{77, call_id(collective), call_id(collective), 1}, 5});
     c.stretches.push_back({{0, call_id(collective), call_id(collective)}, {2, 5000}});
   }
   std::string bytes;
@@ -177,7 +240,10 @@ TEST_CASE("code: a profile has places, samples and stretches by rank", "[code]")
   CHECK(profile["processes"][1]["sampling"]["taken"] == 5);
   const auto& code = profile["code"];
   CHECK(code["places"][0]["function_offset"] == "0x30");
-  CHECK(code["places"][0]["samples"] == 7);
+  CHECK(code["places"][0]["samples"] == 17);
+  CHECK(code["samples"][1]["other_threads"] == true);
+  CHECK(profile["processes"][1]["sampling"]["other_threads"]["why_not"] == "too many");
+  CHECK(!profile["processes"][0]["sampling"].contains("other_threads"));
   CHECK(code["samples"][0]["by_rank"][1]["samples"] == 4);
   CHECK(code["samples"][0]["collective"] == SiteKey{5, core::Collective::allreduce, 2}.id());
   CHECK(code["stretches"][0]["from"].is_null());
