@@ -69,12 +69,12 @@ struct LateCode {
     bool waits = false;    ///< in the library of OpenMP, in which threads wait for each other
     bool threads = false;  ///< the sum of other threads' times
   };
-  std::vector<Part> parts{};  ///< greatest difference first
-  double ratio = 0;           ///< of the times of both
-  bool whole_run = false;     ///< the figures are shares of the run
-  std::string from{}, to{};   ///< of the stretch, as text. The figures in `parts` are means of one stretch
+  std::vector<Part> parts{};             ///< greatest difference first
+  double ratio = 0;                      ///< of the times of both
+  bool whole_run = false;                ///< the figures are shares of the run
+  std::string from{}, to{};              ///< of the stretch, as text. The figures in `parts` are means of one stretch
   std::optional<Execution> execution{};  ///< before a call, where the machine counts instructions
-  std::string missing{};      ///< what would tell more; "": nothing
+  std::string missing{};                 ///< what would tell more; "": nothing
 };
 
 /// The functions in which the rank spends `mine`, and the ranks on time `reference`: computing times before calls of

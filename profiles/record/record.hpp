@@ -59,10 +59,9 @@ struct Usage {
   Nanoseconds page_faults() const { return std::min(kernel, faulting); }
   /// `times`: the factor with which the other figures count.
   void add(const Usage& o, std::int64_t times = 1) {
-    for (Nanoseconds Usage::*part :
-         {&Usage::wall, &Usage::collectives, &Usage::messages, &Usage::io, &Usage::other_mpi, &Usage::computing,
-          &Usage::kernel, &Usage::runnable, &Usage::blocked, &Usage::threads, &Usage::threads_in_mpi, &Usage::counted,
-          &Usage::faulting})
+    for (Nanoseconds Usage::*part : {&Usage::wall, &Usage::collectives, &Usage::messages, &Usage::io, &Usage::other_mpi,
+                                     &Usage::computing, &Usage::kernel, &Usage::runnable, &Usage::blocked,
+                                     &Usage::threads, &Usage::threads_in_mpi, &Usage::counted, &Usage::faulting})
       this->*part = plus(this->*part, o.*part, times);
     faults += static_cast<std::uint64_t>(times) * o.faults;
     preempted += static_cast<std::uint64_t>(times) * o.preempted;

@@ -182,7 +182,7 @@ std::string execution_text(const LateCode& code) {
   std::snprintf(text, sizeof text,
                 "%sit executes %.2f times as many instructions, each takes %.2f times as many cycles, and each cycle "
                 "%.2f times as long",
-                all <= 0                                         ? ""
+                all <= 0                                           ? ""
                 : std::log(instructions) >= analysis::kNamed * all ? "more work: "
                 : std::log(time) >= analysis::kNamed * all         ? "a slower core: "
                                                                    : "",

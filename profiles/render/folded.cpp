@@ -24,8 +24,7 @@ void write_folded(const Profile& profile, const Sink& sink) {
   }
   for (const auto& [stack, samples] : stacks)
     sink("rank " + std::to_string(std::get<0>(stack)) + (std::get<1>(stack) ? ";other threads;" : ";") +
-         std::get<2>(stack) + ";" + std::get<3>(stack) + " " +
-         std::to_string(static_cast<long long>(samples)) + "\n");
+         std::get<2>(stack) + ";" + std::get<3>(stack) + " " + std::to_string(static_cast<long long>(samples)) + "\n");
 }
 
 }  // namespace latecomer::profiles

@@ -46,8 +46,8 @@ constinit char why_not[160] = "", others_why_not[160] = "";
 constexpr Nanoseconds kSampleCost = 70'000;
 /// The part of the policy's budget for samples. Chosen: logs of collectives have most of it.
 constexpr double kForSamples = 0.25;
-/// Derived: 64 KiB hold 4,096 samples of 16 bytes, 215 s of computing at 19 Hz. Rings of other threads hold 54 s. All
-/// take what the kernel grants a user for rings on seven ninths of a core, or less.
+/// Derived: 64 KiB hold 4,096 samples of 16 bytes, 215 s of computing at 19 Hz, and the rings of other threads 54 s.
+/// All nine take 228 KiB with their first pages, of the 516 that the kernel grants a user for each core.
 constexpr std::size_t kRing = 64 << 10, kRingOfOthers = 16 << 10;
 /// Chosen: a look for threads takes less than a sample each second, and a thread that begins is found at once.
 constexpr unsigned kMostPause = 64;
@@ -114,7 +114,7 @@ void CodeSampler::begin_samples(double hz) {
   if (own != MAP_FAILED) {
     own_ = static_cast<Own*>(own);
     problem = madvise(own, sizeof(Own), MADV_WIPEONFORK) == 0 ? open_ring(0, 0, kRing, hz)
-                                                               : "samples need Linux 4.14 or later";
+                                                              : "samples need Linux 4.14 or later";
   }
   std::snprintf(why_not, sizeof why_not, "%s", problem.c_str());
   if (problem.empty()) hz_ = hz;
@@ -270,7 +270,8 @@ void CodeSampler::look_for_threads() {
     else ++beyond;
   }
   if (beyond > 0)
-    std::snprintf(others_why_not, sizeof others_why_not, "%zu other threads of a process have samples at most", kOthers);
+    std::snprintf(others_why_not, sizeof others_why_not, "%zu other threads of a process have samples at most",
+                  kOthers);
   for (std::size_t k = 0; k < found; ++k)
     if (const std::string problem = add_thread(more[k], found - k); !problem.empty())
       std::snprintf(others_why_not, sizeof others_why_not, "%s", problem.c_str());
@@ -316,8 +317,8 @@ void CodeSampler::keep_interval(std::uint64_t collective) {
 }
 
 void CodeSampler::keep_samples(const Place& more) {
-  for (std::size_t i = core::mix64(more.address / kBlock ^ core::mix64(more.next + more.collective + more.others)) %
-                       kPlaces;
+  for (std::size_t i =
+           core::mix64(more.address / kBlock ^ core::mix64(more.next + more.collective + more.others)) % kPlaces;
        ; i = (i + 1) % kPlaces) {
     Place& there = places_[i];
     if (there.address == 0) {
@@ -392,8 +393,8 @@ void CodeSampler::list_places(profiles::Contribution& out) const {
 }
 
 void CodeSampler::list(profiles::Contribution& out, bool finished) {
-  out.process.sampling = {hz_, taken_, lost_, why_not, others_.most, others_.hz, others_.taken, others_.lost,
-                          others_why_not};
+  out.process.sampling = {hz_,        taken_,        lost_,        why_not,       others_.most,
+                          others_.hz, others_.taken, others_.lost, others_why_not};
   out.stretches.clear();
   for (const profiles::Stretch& one : stretches_)
     if (one.sums.stretches > 0) out.stretches.push_back(one);

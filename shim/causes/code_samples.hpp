@@ -2,9 +2,9 @@
 // Which code the process runs while the thread that started MPI is outside the calls that may wait. The kernel writes
 // samples of a thread's instruction pointer into a ring in memory, by a clock of its processor time. That thread has a
 // ring, and so have up to eight others, such as those of OpenMP. A call that may wait takes the samples out at its
-// entry, and throws away at its exit what came meanwhile. So a wait that spins never fills a ring, and a sample needs no
-// time of its own. No signal, and no file is open for longer than a call. A forked child never touches the rings, whose
-// mappings it lacks.
+// entry, and throws away at its exit what came meanwhile. So a wait that spins never fills a ring, and a sample needs
+// no time of its own. No signal, and no file is open for longer than a call. A forked child never touches the rings,
+// whose mappings it lacks.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -73,7 +73,7 @@ class CodeSampler {
   void list(profiles::Contribution& out, bool finished);
 
  private:
-  /// Chosen: a process of 16 cores and one rank for each 8 cores is sampled in whole, but for one thread.
+  /// Chosen: within the budget, each of more threads would have less than two samples per second.
   static constexpr std::size_t kOthers = 8, kRings = 1 + kOthers;
   /// Lies in memory that a forked child finds empty, because it lacks the rings.
   struct Own {
@@ -153,7 +153,7 @@ class CodeSampler {
     std::uint64_t taken = 0, lost = 0;
     std::uint32_t open = 0, most = 0, opened = 0;  ///< rings: now, at the same time, in all
     std::uint64_t links = 0;                       ///< of the folder of threads, at the last look into it
-    unsigned pause = 1, look_in = 1;  ///< takes of samples from a look to the next, and from now to that
+    unsigned pause = 1, look_in = 1;               ///< takes of samples from a look to the next, and from now to that
   } others_;
   static constinit std::atomic<int> own_thread_;
 };

@@ -164,13 +164,13 @@ void Sampler::end_span(const ThreadTimes& times, Nanoseconds at) {
   outside_.runnable += job_rules().courteous ? awake - std::min(cpu, awake)
                                              : static_cast<Nanoseconds>(share * static_cast<double>(runnable));
   // Instructions in MPI are none of the program's.
-  if (span_.cycles > 0 && times.cycles > span_.cycles && static_cast<double>(inside) <= kInMpi * static_cast<double>(wall)) {
+  if (span_.cycles > 0 && times.cycles > span_.cycles &&
+      static_cast<double>(inside) <= kInMpi * static_cast<double>(wall)) {
     outside_.counted += times.cpu - span_.cpu;
     outside_.instructions += times.instructions - span_.instructions;
     outside_.cycles += times.cycles - span_.cycles;
   }
-  span_ = {at,          times.cpu,          times.runnable, napped_ns, mpi_time.inside(),
-           mpi_time.io, times.instructions, times.cycles};
+  span_ = {at, times.cpu, times.runnable, napped_ns, mpi_time.inside(), mpi_time.io, times.instructions, times.cycles};
   mpi_time.due = at + kBudget * cost_of_times_;
 }
 
