@@ -47,7 +47,7 @@ struct ShareOfSamples {
 /// Whether the code is that of OpenMP itself. `name`: the function or the module.
 bool is_openmp(const std::string& name) {
   return std::ranges::any_of(std::initializer_list<std::string_view>{"libgomp.so", "libomp.so", "libiomp5.so", "gomp_",
-                                                                     "GOMP_", "__kmp", "kmp_"},
+                                                                     "GOMP_", "__kmp"},
                              [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
@@ -234,7 +234,7 @@ void add_threads(const Profile& profile, const Site* site, long rank, double min
                  LateCode& out) {
   const SamplingFigures& own = process_of(profile, rank)->other_sampling;
   if (own.hz <= 0) {
-    out.missing = own.why_not.empty() ? "its other threads have no samples, as they compute too little or end too soon"
+    out.missing = own.why_not.empty() ? "its other threads have no samples, as all that end before the next call of MPI"
                                       : own.why_not;
     return;
   }

@@ -273,7 +273,7 @@ void CodeSampler::look_for_threads() {
     std::snprintf(others_why_not, sizeof others_why_not, "%zu other threads of a process have samples at most",
                   kOthers);
   for (std::size_t k = 0; k < found; ++k)
-    if (const std::string problem = add_thread(more[k], found - k); !problem.empty())
+    if (const std::string problem = add_thread(more[k], found - k); !problem.empty() && processor_time(more[k]) > 0)
       std::snprintf(others_why_not, sizeof others_why_not, "%s", problem.c_str());
   own_->others = others_.open > 0;
 }
