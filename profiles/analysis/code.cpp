@@ -46,9 +46,9 @@ struct ShareOfSamples {
 
 /// Whether the code is that of OpenMP itself. `name`: the function or the module.
 bool is_openmp(const std::string& name) {
-  return std::ranges::any_of(std::initializer_list<std::string_view>{"libgomp.so", "libomp.so", "libiomp5.so", "gomp_",
-                                                                     "GOMP_", "__kmp"},
-                             [&](std::string_view begin) { return name.starts_with(begin); });
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{"libgomp.so", "libomp.so", "libiomp5.so", "gomp_", "GOMP_", "__kmp"},
+      [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
 std::string module_name(const std::string& module) {
