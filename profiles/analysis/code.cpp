@@ -233,7 +233,7 @@ struct MainSamples {
 void add_threads(const Profile& profile, const Site* site, long rank, double mine, double reference, double late,
                  LateCode& out) {
   const SamplingFigures& own = process_of(profile, rank)->other_sampling;
-  if (own.hz <= 0) {
+  if (own.threads <= 0) {
     out.missing = own.why_not.empty() ? "its other threads have no samples, as all that end before the next call of MPI"
                                       : own.why_not;
     return;

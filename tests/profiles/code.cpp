@@ -157,7 +157,7 @@ TEST_CASE("code: a rank that sleeps for its threads names what they compute long
 
 TEST_CASE("code: threads without samples, and some threads only, accuse no function of theirs", "[code]") {
   Profile profile = threaded_job();
-  profile.processes[1].other_sampling = {.hz = 0, .taken = 0, .lost = 0, .why_not = "no memory", .threads = 0};
+  profile.processes[1].other_sampling = {.hz = 5, .taken = 0, .lost = 0, .why_not = "no memory", .threads = 0};
   LateCode code = judged(profile);
   REQUIRE(code.parts.size() == 1);
   CHECK(code.parts[0].waits);
