@@ -14,10 +14,9 @@ void IntervalFigures::add(const IntervalFigures& o) {
   const double all = stand_for + o.stand_for;
   if (o.stand_for <= 0 || all <= 0) return;
   using F = IntervalFigures;
-  for (const auto field :
-       {&F::wall, &F::collectives, &F::messages, &F::io, &F::other_mpi, &F::computing, &F::kernel, &F::runnable,
-        &F::blocked, &F::faults, &F::preempted, &F::page_faults, &F::threads, &F::threads_in_mpi, &F::counted,
-        &F::instructions, &F::cycles})
+  for (const auto field : {&F::wall, &F::collectives, &F::messages, &F::io, &F::other_mpi, &F::computing, &F::kernel,
+                           &F::runnable, &F::blocked, &F::faults, &F::preempted, &F::page_faults, &F::threads,
+                           &F::threads_in_mpi, &F::counted, &F::instructions, &F::cycles})
     this->*field = (this->*field * stand_for + o.*field * o.stand_for) / all;
   // If one side does not name a peer, that side did not wait for it.
   std::map<long, double> waits;
