@@ -116,7 +116,6 @@ bool read_thread(int schedstat, ThreadTimes& out) {
   out.runnable = static_cast<Nanoseconds>(std::strtoull(end, &end, 10));
   out.slices = static_cast<std::int64_t>(std::strtoull(end, nullptr, 10));
   out.cpu = in_ns(cpu);
-  hardware_.read(out);
   return true;
 }
 
@@ -137,6 +136,7 @@ bool Sampler::read_times(ThreadTimes& out) {
   if (mpi_time.row && !mpi_time.watched) return read_other_thread(out);
   const Nanoseconds begin = now();
   const bool read = read_thread(schedstat_, out);
+  hardware_.read(out);
   const Nanoseconds took = std::max<Nanoseconds>(now() - begin, 100);
   cost_of_times_ = cost_of_times_ == 0 ? took : std::min(cost_of_times_, took);  // it may lose its core meanwhile
   spent.add(profiles::CostOf::causes, cost_of_times_);
@@ -211,6 +211,7 @@ bool Sampler::read_counters(Reading& out) {
     if (!read_thread(schedstat_, times) || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &process) != 0 ||
         getrusage(RUSAGE_THREAD, &usage) != 0)
       return false;
+    hardware_.read(times);
     out.wall = now();
   } while (out.wall - begin > PollStretch::kSwitch && ++tries < TimesReading::kMost);
   end_span(times, out.wall);
