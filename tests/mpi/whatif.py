@@ -47,7 +47,8 @@ profile, job = recorded("setup", 4, calls=20, ms=400)
 first = job["job"]["first_call"]
 check(first["rank"] == LATE and first["awaited_ns"] == first["waited_ns"] > 0.9e9, f"the first call: {first}")
 gains = {(s["kind"], s["rank"]): s["gain"] for s in json.loads(run(a.cli, "whatif", "--json", profile).stdout)["scenarios"] if s["site"] is None}
-check(gains["on_time", LATE] >= gains["set_up", LATE] > 0.5, f"what the set-up costs: {gains}")
+# On time, the rank's other intervals are those of the others, which may be a little longer.
+check(gains["on_time", LATE] + 0.01 > gains["set_up", LATE] > 0.5, f"what the set-up costs: {gains}")
 said = json.loads(run(a.cli, "report", "--json", profile).stdout)["verdict"]
 share = re.search(rf"Ranks wait at their first collective for rank {LATE}: (\d+)% of the ranks' time", " ".join(said))
 run_time = sum(p["init_ns"] + p["wall_ns"] + p["end_ns"] for p in job["processes"])
