@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-static void nap(double ms) {
+static inline void nap(double ms) {
   struct timespec t = {(time_t)(ms / 1000), (long)((ms - 1000 * (long)(ms / 1000)) * 1e6)};
   nanosleep(&t, NULL);
 }

@@ -10,12 +10,11 @@
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "children.h"
+#include "work.h"
 
 static volatile double sink;
 
@@ -41,31 +40,9 @@ WORK(part8, 12.0)
 WORK(part9, 13.0)
 static void (*const kParts[])(long) = {part0, part1, part2, part3, part4, part5, part6, part7, part8, part9};
 
-static double cpu_seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void* compute_beside(void* n) {
   flux(*(const long*)n);
   return NULL;
-}
-
-static void disturb(int call, long n) {
-  if (call % 8 != 0) return;
-  const pid_t child = fork();
-  if (child == 0) {
-    relax(n);
-    if (call % 16 == 0) execl("/bin/true", "true", (char*)NULL);
-    exit(0);
-  }
-  int status;
-  waitpid(child, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    fprintf(stderr, "a child ended with status %d\n", status);
-    abort();
-  }
 }
 
 int main(int argc, char** argv) {
@@ -77,9 +54,9 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   double per_ms = 0; /* of rank 0, so that all do the same work */
-  const double begin = cpu_seconds();
+  const double begin = seconds(CLOCK_THREAD_CPUTIME_ID);
   flux(20 * 1000 * 1000);
-  per_ms = 20e6 / (1e3 * (cpu_seconds() - begin));
+  per_ms = 20e6 / (1e3 * (seconds(CLOCK_THREAD_CPUTIME_ID) - begin));
   MPI_Bcast(&per_ms, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   const long n = (long)(per_ms * atof(argv[4]));
   const int is_late = rank == late;
@@ -106,8 +83,8 @@ int main(int argc, char** argv) {
     if (threaded) pthread_join(beside, NULL);
     if (is_late && strcmp(what, "spread") == 0)
       for (int i = 0; i < 10; ++i) kParts[i](n / 5);
-    if (is_late && strcmp(what, "sleep") == 0) usleep((useconds_t)(1e3 * atof(argv[4])));
-    if (strcmp(what, "fork") == 0) disturb(call, n);
+    if (is_late && strcmp(what, "sleep") == 0) nap(atof(argv[4]));
+    if (strcmp(what, "fork") == 0) disturb(call, relax, n);
     MPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   }
   if (is_late && strcmp(what, "killed") == 0) kill(getpid(), SIGKILL);

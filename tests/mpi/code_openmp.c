@@ -7,45 +7,24 @@
 #include <mpi.h>
 #include <omp.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "children.h"
+#include "work.h"
 
 static volatile double sink;
 
+/* The compiler keeps it apart. */
 __attribute__((noinline)) static void sweep(long n) {
   double x = 1;
   for (long i = 0; i < n; ++i) x = x * 0.999999 + 1;
   sink = x;
 }
 
-static double cpu_seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void* compute_beside(void* n) {
   sweep(*(const long*)n);
   return NULL;
-}
-
-static void disturb(int call) {
-  if (call % 8 != 0) return;
-  const pid_t child = fork();
-  if (child == 0) {
-    if (call % 16 == 0) execl("/bin/true", "true", (char*)NULL);
-    exit(0);
-  }
-  int status;
-  waitpid(child, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    fprintf(stderr, "a child ended with status %d\n", status);
-    abort();
-  }
 }
 
 int main(int argc, char** argv) {
@@ -56,9 +35,9 @@ int main(int argc, char** argv) {
   const char* const what = argv[1];
   const int is_late = rank == atoi(argv[2]), calls = atoi(argv[3]);
   double per_ms = 0; /* of rank 0, so that all do the same work */
-  const double begin = cpu_seconds();
+  const double begin = seconds(CLOCK_THREAD_CPUTIME_ID);
   sweep(20 * 1000 * 1000);
-  per_ms = 20e6 / (1e3 * (cpu_seconds() - begin));
+  per_ms = 20e6 / (1e3 * (seconds(CLOCK_THREAD_CPUTIME_ID) - begin));
   MPI_Bcast(&per_ms, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   long n = (long)(per_ms * atof(argv[4]));
   const int all = is_late && strcmp(what, "loop") == 0;
@@ -74,7 +53,7 @@ int main(int argc, char** argv) {
 #pragma omp parallel num_threads(2)
       sweep(all || (second && omp_get_thread_num() > 0) ? 4 * n : n);
     }
-    if (strcmp(what, "fork") == 0) disturb(call);
+    if (strcmp(what, "fork") == 0) disturb(call, NULL, 0);
     MPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   }
   MPI_Finalize();
