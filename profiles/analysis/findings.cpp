@@ -282,7 +282,7 @@ Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, 
         !profile.hosts[static_cast<std::size_t>(out.rank)].empty())
       out.hosts = {profile.hosts[static_cast<std::size_t>(out.rank)]};
   }
-  if (profile.job.first_call.waited >= kKnown * site.waited) {
+  if (profile.job.first_call.site == site.id && profile.job.first_call.waited >= kKnown * site.waited) {
     out.kind = FindingKind::wait_at_start_or_end;
     out.variant = "first_call";
     out.time = Share::of(profile.job.first_call.waited, t.time);
@@ -315,6 +315,11 @@ Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, 
       out.rank = -1;
       out.why = {};
     }
+  if (out.ranks > 0 && out.why.source == Why::Source::not_known && gains.lacks_cores()) {
+    out.ranks = 0;
+    out.rank = -1;
+    out.why.missing = "cores were scarce, and the order in which ranks get one may decide who comes last";
+  }
   if (out.ranks == 1) out.code = code_of(profile, &site, out.why, out.rank);
   if (out.gain && out.gain->low >= kLittle && out.ranks == 0)
     if ((out.own_times = gains.extremes(index))) out.pattern = LatePattern::unknown;

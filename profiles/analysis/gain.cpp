@@ -126,7 +126,7 @@ void Gains::explain(const Profile& profile) {
   at_most_ = rooted > 0.5 * all;
   for (const Site& site : profile.sites) {
     if (site.comm_size < 2 || site.patterns < 1) continue;
-    const bool set_up = site.index == record.calls.front().site;
+    const bool set_up = site.id == profile.job.first_call.site;
     const double here = std::max(0.0, site.waited - (set_up ? profile.job.first_call.waited : 0));
     waited += here;
     const auto found = recorded.find(site.index);

@@ -164,7 +164,7 @@ struct KeyTable {
     each([&](const auto& key) {
       const std::string name(key.name);
       auto& property = schema["properties"][name];
-      const auto words = property.value("enum", nlohmann::ordered_json());
+      const auto words = property.is_null() ? property : property.value("enum", nlohmann::ordered_json());
       property = schema_of<typename std::remove_cvref_t<decltype(key)>::template Value<From>>(key.sign);
       if (key.spare && property.contains("anyOf")) property = nlohmann::ordered_json(property["anyOf"][0]);
       if (!words.is_null()) property = {{"enum", words}};  // the file names the texts that a key may have

@@ -291,6 +291,9 @@ inline constexpr auto kFirstCallKeys =
               &FirstCall::waited_ns),
           key("rank", "The rank that the others waited for most. null: nobody waited.", &FirstWait::rank,
               [](const FirstCall& first) { return first.awaited < 0 ? std::nullopt : std::optional(first.awaited); }),
-          key("awaited_ns", "Time that they waited for this rank.", &FirstWait::awaited, &FirstCall::awaited_ns));
+          key("awaited_ns", "Time that they waited for this rank.", &FirstWait::awaited, &FirstCall::awaited_ns),
+          key("site", "The `id` of the call's site.", &FirstWait::site, [](const FirstCall& first) {
+            return core::hex16(first.site);
+          }).if_newer());
 
 }  // namespace latecomer::profiles

@@ -163,7 +163,8 @@ void SiteBook::add_call(const CallDigest& call, const Members& members, const Ca
                         const core::Network* network, const StandsFor& stands_for) {
   const std::uint32_t times = stands_for.epochs;
   const auto size = static_cast<std::int32_t>(members.world.size());
-  PatternSite& site = site_at({call.site, call.op, size, call.callers});
+  const SiteKey site_of{call.site, call.op, size, call.callers};
+  PatternSite& site = site_at(site_of);
   Group& group = groups[members.group];
   const Nanoseconds imbalance = call.last - call.first;
   ++site.logged;
@@ -173,7 +174,7 @@ void SiteBook::add_call(const CallDigest& call, const Members& members, const Ca
   site.imbalance.add(imbalance, times, stands_for.time);
   group.calls += times;
   group.imbalance_ns += static_cast<double>(imbalance) * stands_for.time;
-  if (size > 1 && facts.first < first_call.arrival) first_call = {.arrival = facts.first};
+  if (size > 1 && facts.first < first_call.arrival) first_call = {.arrival = facts.first, .site = site_of.number()};
   if (network && call.bytes >= 0)
     if (const auto message = static_cast<double>(network->step_ns(call.bytes)); message > 0)
       site.factor_milli.add(static_cast<std::int64_t>(1000.0 * static_cast<double>(imbalance) / message), times,

@@ -355,6 +355,7 @@ struct FirstCall {
   double waited_ns = 0;             ///< waits of all ranks
   double awaited_ns = 0;            ///< the part of them that was for `awaited`
   Rank awaited = -1;                ///< the rank that the others waited for most; -1: no rank waited
+  std::uint64_t site = 0;           ///< SiteKey::number()
 };
 
 /// The accumulated sites of a process, or of all processes after merging. The leader of a communicator adds each call

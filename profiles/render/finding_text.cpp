@@ -255,6 +255,7 @@ void write_imbalance(const Finding& one, FindingText& out) {
   out.title = one.ranks > 0   ? capital(RankRow::ranks_named(one.rank, one.ranks)) + " is late"
               : one.own_times ? "Ranks need unequal times before " + mpi_name(one.site->op)
               : one.gain && one.gain->high < 2 * analysis::kLittle ? "Ranks wait, and equal work would hardly change it"
+              : one.why.source == Why::Source::not_known           ? "Ranks wait, and no rank is known to need longer"
                                                                    : "Ranks wait, for no rank in particular";
   out.where.push_back(where_text(one));
   if (one.own_times) {

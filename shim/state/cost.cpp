@@ -19,8 +19,9 @@ namespace {
 /// The part of the budget for logs. The rest is for snapshots and causes, which have limits of their own, and for
 /// epochs that become longer or shorter.
 constexpr double kForLogs = 0.8;
-/// The first calls are all logged, within the budget of so much time. Derived: at 1% and 200 ns per call, 12,500 calls.
-constexpr double kAtFirst = 250e6;
+/// Logs may take in advance what the budget allows them in so much time: the first calls are all logged, and so are
+/// those after a pause. Derived: at 1% and 200 ns per call, 12,500 calls.
+constexpr double kInAdvance = 250e6;
 /// How often the share of the time that was really taken corrects the price.
 constexpr Nanoseconds kPeriod = 100'000'000;
 
@@ -28,7 +29,10 @@ struct Pricing {
   Nanoseconds seen = 0;           ///< Spent::of_logs() at the last logged epoch
   double epoch = 0;               ///< recent mean cost of a logged epoch, nanoseconds
   double share = 0;               ///< of the time, that logs may take
-  Nanoseconds from = 0, had = 0;  ///< begin of the period, and in_run() then
+  Nanoseconds from = 0, had = 0;  ///< begin of the period, and what had been taken then
+  /// What logs may take at once, nanoseconds; when that was counted; and what had been taken then.
+  double credit = 0;
+  Nanoseconds counted = 0, taken = 0;
 };
 Pricing pricing;  // under the mutex, as several threads may end epochs
 std::mutex mutex;
@@ -46,10 +50,15 @@ void count_logged_epoch() {
 Nanoseconds price_of_log() {
   const std::optional<double>& budget = job_rules().policy.budget;
   if (!budget) return 0;
-  const Nanoseconds all = spent.in_run(), at = now();
-  // Samples of the code have a limit of their own, and leave the first logs their budget.
-  if (static_cast<double>(all - spent.of(profiles::CostOf::samples)) < kAtFirst * *budget) return 0;
+  // Samples of the code have a limit of their own.
+  const Nanoseconds all = spent.in_run() - spent.of(profiles::CostOf::samples), at = now();
   const std::lock_guard lock(mutex);
+  const double most = kInAdvance * *budget;
+  const double earned = pricing.counted == 0 ? most : kForLogs * *budget * static_cast<double>(at - pricing.counted);
+  pricing.credit = std::min(pricing.credit + earned, most) - static_cast<double>(all - pricing.taken);
+  pricing.counted = at;
+  pricing.taken = all;
+  if (pricing.credit > 0) return 0;
   if (pricing.from == 0) {
     pricing.share = kForLogs * *budget;
     pricing.from = at;

@@ -61,7 +61,8 @@ class Spending {
 inline constexpr std::uint64_t kTimedCalls = 16;
 inline bool is_timed_call(std::uint64_t n) { return n % kTimedCalls == 9; }
 
-/// The time of the run that pays for the log of an epoch, within the budget; 0 while the first calls are logged.
+/// The time of the run that pays for the log of an epoch, within the budget; 0 while every epoch is logged: the first
+/// ones, and those after a pause.
 Nanoseconds price_of_log();
 /// An epoch has been logged.
 void count_logged_epoch();

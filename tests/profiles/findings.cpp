@@ -153,13 +153,17 @@ TEST_CASE("findings: unequal work of several ranks, and rare long intervals of o
   CHECK(rare[0].pattern == LatePattern::fixed);
   // The set-up before the first call is no part of the other calls' gain.
   Profile start = job_of(4, 400, [](int i, int r) { return r == 1 && i == 0 ? 4e8 : 1e6; });
-  start.job.first_call = {.waited = 3 * 3.99e8, .awaited = 3 * 3.99e8, .rank = 1};
+  start.job.first_call = {.waited = 3 * 3.99e8, .awaited = 3 * 3.99e8, .rank = 1, .site = "5170"};
   const auto set_up = findings(start);
   REQUIRE(set_up.size() == 1);
   CHECK(set_up[0].id() == "wait_at_start_or_end");
   CHECK(set_up[0].rank == 1);
   CHECK_FALSE(set_up[0].gain);
   CHECK(Gains(start).on_time(1)->high < 0.02);
+  // Waits at another site are not those of the first call.
+  Profile other = job_of(4, 400, late_rank);
+  other.job.first_call = {.waited = other.sites[0].waited, .awaited = other.sites[0].waited, .rank = 1, .site = "7"};
+  CHECK(findings(other)[0].id() == "imbalance");
 }
 
 TEST_CASE("findings: no gain is said where a replay cannot know it", "[findings]") {
@@ -168,12 +172,20 @@ TEST_CASE("findings: no gain is said where a replay cannot know it", "[findings]
   CHECK(findings(none)[0].no_gain.find("no record") != std::string::npos);
   const Profile few = job_of(4, 20, late_rank);
   CHECK(findings(few)[0].no_gain.find("too few calls") != std::string::npos);
-  Profile crowded = job_of(4, 400, late_rank);
-  for (ProcessFigures& one : crowded.processes) {
-    one.core_list = "0-1";
-    one.cores = one.host_cores = 2;
-  }
+  const auto crowd = [](Profile profile) {
+    for (ProcessFigures& one : profile.processes) {
+      one.core_list = "0-1";
+      one.cores = one.host_cores = 2;
+    }
+    return profile;
+  };
+  const Profile crowded = crowd(job_of(4, 400, late_rank));
   CHECK(findings(crowded)[0].no_gain.find("share cores") != std::string::npos);
+  CHECK(findings(crowded)[0].rank == 1);
+  // Nothing but the order of arrivals tells the last rank from the others.
+  const auto hardly = [](int, int rank) { return rank == 1 ? 1.03e6 : 1e6; };
+  CHECK(findings(job_of(4, 400, hardly))[0].rank == 1);
+  CHECK(findings(crowd(job_of(4, 400, hardly)))[0].ranks == 0);
   Profile loaded = job_of(4, 400, late_rank);
   loaded.loads.push_back(
       {.host = "h", .ranks = 4, .cores = 4, .usable = 4, .span = 1e9, .others = 1e9, .pressure = {}, .throttled = {}});
