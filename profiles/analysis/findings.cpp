@@ -249,7 +249,7 @@ bool can_go(const Why& why) {
 
 /// The waits at one of the worst sites. `delays`: the lack of cores is a finding of its own.
 Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, bool delays, const Site& site) {
-  Finding out{.kind = FindingKind::imbalance, .site = &site};
+  Finding out{.kind = FindingKind::imbalance};
   // Of a site that serves many callers, one may cause most of the waiting. Then the finding is about that one.
   const auto tree = callers_of(site);
   const auto& callers = analysis::served(tree);
@@ -259,6 +259,7 @@ Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, 
           : nullptr;
   if (caller) out.callers = caller->place();
   const CallFigures& worst = caller ? caller->figures : site;
+  out.set_site(site, worst);
   out.time = Share::of(worst.waited, t.time);
   out.at_least = t.part_only() || cut_short(profile);
   const RankRow* row = worst.most_awaited();
@@ -420,7 +421,7 @@ void find_transfers(const Profile& profile, const Gains& gains, const RunTotals&
     if (site.comm_size >= 2 && site.bytes.value_or(0) > kSmall && served(site.op) &&
         site.after_last_sum * site.comm_size > most) {
       most = site.after_last_sum * site.comm_size;
-      one.site = &site;
+      one.set_site(site, site);
     }
   one.time = Share::of(std::min(most, t.large), t.time);  // of the site that the finding names
   if (one.time.value() < kLittle) return;

@@ -111,6 +111,7 @@ struct Finding {
   long rank = -1, ranks = 0;          ///< the first late rank, and the number of ranks in its row; 0: nobody is accused
   std::vector<std::string> hosts{};
   LatePattern pattern = LatePattern::unknown;
+  double calls = 0, patterns = 0;       ///< of the site, or of the caller's part of it: see CallFigures
   double last_in = 0;                   ///< calls in which the rank came last
   std::optional<Extremes> own_times{};  ///< where these are unequal, and no single rank is accused
   Why why{};
@@ -125,6 +126,12 @@ struct Finding {
   bool at_least = false;     ///< that share is a lower bound
   std::vector<std::string> text{};  ///< sentences of the set-up and of ranks that stand still
 
+  /// `part`: the site itself, or the part of it that one caller has.
+  void set_site(const Site& of, const CallFigures& part) {
+    site = &of;
+    calls = part.calls;
+    patterns = part.patterns;
+  }
   std::string_view id() const { return kFindingKinds[static_cast<std::size_t>(kind)].id; }
 };
 

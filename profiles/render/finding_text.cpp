@@ -95,13 +95,13 @@ std::string where_text(const Finding& one) {
   if (site.bytes.value_or(0) > 0) out += " of " + human_bytes(std::round(*site.bytes));
   out += ", " + site.place();
   if (!one.callers.empty()) out += ", called from " + one.callers;
-  const std::string calls = core::grouped(static_cast<std::int64_t>(site.calls));
+  const std::string calls = core::grouped(static_cast<std::int64_t>(one.calls));
   if (one.ranks > 0 && one.kind == FindingKind::imbalance)
     // Where some calls stand for others, a number of calls is an estimate.
     out += site.logged < site.patterns
-               ? ", last in about " + percent(one.last_in, site.patterns) + " of " + calls + " calls"
+               ? ", last in about " + percent(one.last_in, one.patterns) + " of " + calls + " calls"
                : ", last in " + core::grouped(static_cast<std::int64_t>(one.last_in)) + " of " + calls + " calls";
-  else out += ", " + calls + (site.calls == 1 ? " call" : " calls");
+  else out += ", " + calls + (one.calls == 1 ? " call" : " calls");
   if (one.kind == FindingKind::imbalance && one.gain)
     out += "; " + std::string(one.at_least ? "at least " : "") + percent(one.time) +
            " of all ranks' time is waiting there";
@@ -246,7 +246,7 @@ constexpr const char* pattern_text(LatePattern pattern) {
 std::string timed_text(const Finding& one, double part) {
   if (!one.timed) return "";
   const Share share = Share::of(one.timed->time, part);
-  if (share.known() && share.value() < 0.5) return "";
+  if (share.known() && share.value() < 0.1) return "";
   return one.timed->call + ", " + analysis::place_of(one.timed->frames) +
          (share.known() ? ", " + percent(share) + " of that time" : "");
 }
