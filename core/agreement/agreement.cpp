@@ -118,8 +118,7 @@ Decision decide_planned_call(const Policy& policy, const Signature& s, int comm_
   return decide_within(policy, s, comm_size, entry, kPlannedAhead);
 }
 
-Decision decide_call(const Policy& policy, const Signature& s, int comm_size, const PlanEntry* entry) {
-  if (entry) return decide_planned_call(policy, s, comm_size, *entry);
+Decision decide_call(const Policy& policy, const Signature& s, int comm_size) {
   if (!dispatches(policy, s, comm_size)) return {};
   const Rule* rule = first_match(policy, {s.op, s.bytes, comm_size, s.root, s.op_class});
   if (!rule || rule->use.kind != Use::Kind::algorithm) return {};

@@ -186,9 +186,9 @@ struct Decision {
 /// default, true if a rule that may match names an algorithm that needs a plan for its pattern or its sizes.
 bool waits_for_leader(const Policy& policy, const Signature& signature, int comm_size);
 
-/// Decides from the policy, U(n) and the plan's entry for call n. Without an entry (nullptr), the policy's rules over
-/// universal keys decide, and planning may take kPlannedInside messages. The result depends on the arguments only.
-Decision decide_call(const Policy& policy, const Signature& signature, int comm_size, const PlanEntry* entry = nullptr);
+/// Decides from the policy and U(n), for a call without an entry of a plan: the policy's rules over universal keys
+/// decide, and planning may take kPlannedInside messages. The result depends on the arguments only.
+Decision decide_call(const Policy& policy, const Signature& signature, int comm_size);
 
 /// The algorithm of an announced plan's entry, if the call and the policy's `reproducible` allow it. The stand-in of
 /// the collective replaces an algorithm whose planning takes more than kPlannedAhead messages: prr for allreduce,

@@ -384,6 +384,8 @@ void find_messages(const Profile& profile, const Gains& gains, const RunTotals& 
       kMore * share(*std::ranges::min_element(profile.analysis.ranks(), {}, share))) {
     std::vector<long> ranks;
     for (const RankFigures* rank : chain->ranks) ranks.push_back(rank->first);
+    // Where it ends nowhere, its last rank is no more the origin than the others.
+    if (!chain->ends) ranks.resize(std::min<std::size_t>(ranks.size(), 2));
     const RankFigures& last = *chain->ranks.back();
     // A rank waits in collectives, too, so that is no reason.
     if (chain->longer && kTimeColumns[chain->longer->part].value != &ProcessTimes::collectives) {
@@ -401,6 +403,9 @@ void find_messages(const Profile& profile, const Gains& gains, const RunTotals& 
                     (part == &ProcessTimes::blocked || part == &ProcessTimes::runnable);
   one.basis = goes ? "on_time" : "equal_work";
   one.gain = goes ? gains.on_time(static_cast<core::Rank>(one.rank)) : gains.equal_work();
+  // Few recorded intervals do not tell a difference from chance, but the sums of the whole run bound it.
+  if (!goes && one.gain && one.gain->open())
+    one.gain = GainRange{0, std::max(one.gain->high, gains.most_of_equal_work()), true};
   one.no_gain = gains.why_no(one.gain);
   out.push_back(one);
 }
@@ -445,6 +450,9 @@ void find_missing(const Profile& profile, const RunTotals& t, std::vector<Findin
                    .time = Share::of(t.calls - t.seen, std::max(1.0, t.calls))});
 }
 
+/// The share of the time from which MPI_Init is the first finding: the rest of the run is shorter.
+constexpr double kMostly = 0.5;
+
 /// Sorts by gain, then by time.
 void sort_findings(std::vector<Finding>& all) {
   const auto first = [](const Finding& one) {
@@ -455,9 +463,11 @@ void sort_findings(std::vector<Finding>& all) {
       case FindingKind::partial_data:
         return one.variant == "ranks" ? 1 : 5;
       case FindingKind::wait_at_start_or_end:
-        return one.variant == "init" ? 4 : 3;  // a program cannot change that
+        return one.variant != "init" ? 3 : one.time.value() > kMostly ? 2 : 4;  // a program cannot change that
       case FindingKind::cores_taken:
         return one.time.value() >= kLoaded ? 2 : 3;
+      case FindingKind::binding:
+        return one.variant == "more_ranks" ? 2 : 3;  // a part of all waits comes from that
       default:
         return 3;
     }
@@ -488,6 +498,7 @@ RunTotals totals(const Profile& profile) {
   t.unlogged = profile.job.cost.unlogged.value();
   for (const RankFigures& rank : profile.analysis.ranks()) {
     t.outside += rank.times.own();
+    t.no_core += rank.times.runnable;
     t.collectives += rank.times.collectives;
     t.messages += rank.times.messages;
     t.files += rank.times.io;

@@ -118,7 +118,8 @@ struct Finding {
   LateCode code{};  ///< of the late rank, or of the last one in its chain
   std::optional<GainRange> gain{};
   /// What the kind is about. Missing are "ranks", "logs" or "arrivals". Cores are taken by "others" or a "quota"; or
-  /// ranks have "no_core", or are "unbound". Ranks wait at the "first_call", in "init", or at the "end".
+  /// ranks have "no_core", or are "unbound". Of binding: a host has "more_ranks" than cores. Ranks wait at the
+  /// "first_call", in "init", or at the "end".
   std::string_view variant{};
   std::string_view basis{};  ///< "equal_work", "equal_computing", "on_time", "as_others", "no_delay" or "after_last"
   std::string no_gain{};     ///< why there is no gain, if there could be one
@@ -138,7 +139,8 @@ struct Finding {
 /// The sums of a profile from which findings follow. Shares of the ranks' time.
 struct RunTotals {
   double time = 0, own_time = 0;  ///< of all ranks: in which their waits are known, and in which their own parts are
-  double waited = 0, collectives = 0, messages = 0, files = 0, other_mpi = 0, init = 0, end = 0, outside = 0;
+  double waited = 0, collectives = 0, messages = 0, files = 0, other_mpi = 0, init = 0, end = 0;
+  double outside = 0, no_core = 0;  ///< outside MPI, and the part of it without a core
   double after_last = 0, large = 0, seen = 0, calls = 0;
   double messages_error = 0, waited_error = 0;  ///< standard errors
   double unlogged = 0;  ///< share of the ranks' time in calls that were not logged, and for which no logged ones stand

@@ -180,6 +180,17 @@ std::optional<GainRange> Gains::equal_work(std::int32_t site) const {
   return of({.kind = Change::Kind::equal_work, .site = site});
 }
 
+double Gains::most_of_equal_work() const {
+  double longest = 0, sum = 0, ranks = 0;
+  for (const RankFigures& rank : profile_.analysis.ranks()) {
+    longest = std::max(longest, rank.times.own() / rank.ranks);
+    sum += rank.times.own();
+    ranks += rank.ranks;
+  }
+  const double run = profile_.job.rank_time() / std::max(1, profile_.job.ranks);
+  return ranks > 0 ? share_of(longest - sum / ranks, run) : 0;
+}
+
 std::optional<GainRange> Gains::on_time(core::Rank rank, std::int32_t site) const {
   return of({.kind = Change::Kind::on_time, .site = site, .rank = rank, .later = true});
 }

@@ -23,7 +23,9 @@ inline constexpr double kLoaded = 0.1;
 /// Shares of the job's run time.
 struct GainRange {
   double low = 0, high = 0;
-  bool at_most = false;  ///< most waits are in calls with a root, and some ranks may run ahead of them
+  bool at_most = false;  ///< only the upper end is known: `low` says nothing
+  /// Whether a text gives the upper end only.
+  bool open() const { return at_most || low < 0.001; }
 };
 
 /// The ranks with the longest and the shortest mean own time before the calls of a site, and these times in ns.
@@ -47,6 +49,9 @@ class Gains {
   std::optional<GainRange> of(const Change& change) const;
   /// All ranks have the same mean own time before the calls of a site. `site`: Site::index; -1: every site.
   std::optional<GainRange> equal_work(std::int32_t site = -1) const;
+  /// The most that equal work on all ranks can save, a share of the run: the rank with the longest own time then has
+  /// their mean, and no way through the messages becomes shorter by more.
+  double most_of_equal_work() const;
   /// The own times of the rank are distributed as those of the others, but for its set-up before the first call.
   std::optional<GainRange> on_time(core::Rank rank, std::int32_t site = -1) const;
   /// No rank is ever ready without a core. nullopt also where the delays are too short to count.

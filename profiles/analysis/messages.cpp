@@ -101,6 +101,7 @@ std::optional<MessageChain> follow_messages(const std::vector<RankFigures>& rank
     if (chain.ranks.size() > 1 && share_of(*rank, &ProcessTimes::messages) <
                                       0.5 * share_of(*chain.ranks[chain.ranks.size() - 2], &ProcessTimes::messages)) {
       explain_end(ranks, chain);
+      chain.ends = true;
       break;
     }
     const RankFigures* mostly = next_of(ranks, *rank);

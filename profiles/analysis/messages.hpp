@@ -17,6 +17,7 @@ struct MessageChain {
   /// the last rank also waits for messages, or no part explains the waits.
   std::optional<LongerPart> longer;
   bool cycle = false;  ///< the last rank waits mostly for a rank of the chain
+  bool ends = false;   ///< the last rank waits much less than the one before
 };
 
 /// Empty: no rank waits for messages, or too few calls were timed. The result refers to `ranks`.

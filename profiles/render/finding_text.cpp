@@ -80,13 +80,15 @@ std::string gain_text(const Profile& profile, const Finding& one) {
   const auto share = [](double value) { return percent(Share::of(value, 1)); };
   if (one.gain && one.gain->high < 1.005 * analysis::kLittle)
     return "could save less than 1% of the run" + gain_if(one);
-  if (one.gain && (one.gain->at_most || one.gain->low < 0.001))
+  if (one.gain && one.gain->open())
     return "could save at most " + time_text(one.gain->high * run) + " (" + share(one.gain->high) + ")" + gain_if(one);
   if (one.gain)
     return "could save " + span(time_text(one.gain->low * run), time_text(one.gain->high * run)) + " (" +
            span(share(one.gain->low), share(one.gain->high)) + ")" + gain_if(one);
   if (!one.time.known() || one.time.value() <= 0) return "";
-  return (one.at_least ? "at least " : "") + percent(one.time) + " of the ranks' time";
+  const bool late = one.kind == FindingKind::imbalance && one.ranks > 0;
+  return std::string(late ? one.ranks > 1 ? "others wait for them for " : "others wait for it for " : "") +
+         (one.at_least ? "at least " : "") + percent(one.time) + " of the ranks' time";
 }
 
 std::string where_text(const Finding& one) {
@@ -242,6 +244,8 @@ constexpr const char* pattern_text(LatePattern pattern) {
   return "";
 }
 
+constexpr char kLogsAll[] = "the policy `{\"version\": 1, \"budget\": null}` logs every call";
+
 /// The time of the calls that are no collectives, and the site with most of it.
 std::string timed_text(const Finding& one, double part) {
   if (!one.timed) return "";
@@ -254,9 +258,8 @@ std::string timed_text(const Finding& one, double part) {
 void write_imbalance(const Finding& one, FindingText& out) {
   out.title = one.ranks > 0   ? capital(RankRow::ranks_named(one.rank, one.ranks)) + " is late"
               : one.own_times ? "Ranks need unequal times before " + mpi_name(one.site->op)
-              : one.gain && one.gain->high < 2 * analysis::kLittle ? "Ranks wait, and equal work would hardly change it"
-              : one.why.source == Why::Source::not_known           ? "Ranks wait, and no rank is known to need longer"
-                                                                   : "Ranks wait, for no rank in particular";
+              : one.why.source == Why::Source::not_known ? "Ranks wait, and no rank is known to need longer"
+                                                         : "Ranks wait, for no rank in particular";
   out.where.push_back(where_text(one));
   if (one.own_times) {
     const auto& [longest, shortest] = *one.own_times;
@@ -272,8 +275,17 @@ void write_imbalance(const Finding& one, FindingText& out) {
   out.next = "latecomer report --site " + one.site->id + " FILE";
 }
 
+/// Whether the time is mostly in calls that send.
+bool sends(const Finding& one) {
+  constexpr std::string_view kSends[] = {"MPI_Send", "MPI_Ssend", "MPI_Rsend", "MPI_Bsend"};
+  const analysis::ChainStep* first = one.why.chain.empty() ? nullptr : &one.why.chain.front();
+  return first && first->at && std::ranges::find(kSends, first->at->call) != std::end(kSends);
+}
+
 void write_message_wait(const Finding& one, const RunTotals& t, FindingText& out) {
-  out.title = one.ranks > 0 ? "Ranks wait for messages of " + RankRow::ranks_named(one.rank, one.ranks)
+  const std::string who = RankRow::ranks_named(one.rank, one.ranks);
+  out.title = one.ranks > 0 && sends(one)              ? "Ranks wait for " + who + " to receive messages"
+              : one.ranks > 0                          ? "Ranks wait for messages of " + who
               : one.kind == FindingKind::message_cycle ? "Ranks wait for messages of each other"
                                                        : "Ranks wait for messages";
   if (const std::string place = timed_text(one, t.messages); !place.empty()) out.where.push_back(place);
@@ -316,8 +328,7 @@ void write_missing(const Profile& profile, const Finding& one, FindingText& out)
         "`latecomer recover` did not read, or none");
   } else if (one.variant == "logs") {
     out.title = "Waiting is not known for a part of the run";
-    out.why.push_back(
-        "too few of its short calls were logged; the policy `{\"version\": 1, \"budget\": null}` logs every call");
+    out.why.push_back(std::string("too few of its short calls were logged; ") + kLogsAll);
   } else {
     out.title = "Waiting is not known for a part of the calls";
     out.why.push_back("for " + percent(one.time) + " of the calls, the record of some rank is missing");
@@ -354,8 +365,9 @@ FindingText text_of(const Profile& profile, const RunTotals& t, const Finding& o
       write_cores(one, out);
       break;
     case FindingKind::binding:
-      out.title = "Ranks share cores on host " + one.hosts.front();
-      out.saves = one.time.value() > 0 ? percent(one.time) + " of their time without a core" : "";
+      out.title = (one.variant == "more_ranks" ? "More ranks than cores on host " : "Ranks share cores on host ") +
+                  one.hosts.front();
+      out.saves = one.time.value() > 0 ? "ranks had no core for " + percent(one.time) + " of their time" : "";
       break;
     case FindingKind::slow_core:
       out.title = "Host " + one.hosts.front() + " is slower, or has more work";
@@ -406,6 +418,8 @@ bool waits_for_requests(const Profile& profile) {
          profile.not_counted.end();
 }
 
+constexpr char kWaiting[] = "waiting for ranks in collectives";
+
 /// "late_process: 2 ranks, 1 host, 3.3 s. Computing or asleep 56%, waiting for ranks in collectives 37%."
 std::string headline(const Profile& profile, const RunTotals& t) {
   const analysis::ProfileJob& job = profile.job;
@@ -415,23 +429,30 @@ std::string headline(const Profile& profile, const RunTotals& t) {
   out += analysis::cut_short(profile) ? "until the last snapshots, after " + reach_text(job)
                                       : time_text(t.time / job.ranks);
   std::string parts;
+  double rest = 0;
   // Waits are known for another span of time than the parts of the ranks, if the job was cut short.
   const auto add = [&](const std::string& name, double time, bool at_least = false, double error = 0,
                        double whole = 0) {
     if (whole <= 0) whole = t.own_time;
     const Share share = Share::of(time, whole);
-    if (!share.known() || share.value() < 0.005) return;
+    if (!share.known() || share.value() < 0.005) {
+      if (share.known()) rest += share.value();
+      return;
+    }
     const std::string plus_minus = percent(error, whole);
     parts += (parts.empty() ? "" : ", ") + name + (at_least ? " at least " : " ") + percent(share) +
              (error > 0 && plus_minus != "0.0%" && !at_least ? " (+- " + plus_minus + ")" : "");
   };
-  add(t.lacks_logs() ? "computing, asleep or in calls that were not logged" : "computing or asleep", t.outside);
+  add(t.lacks_logs() ? "computing, asleep or in calls that were not logged" : "computing or asleep",
+      t.outside - t.no_core);
+  add("without a core", t.no_core);
   if (t.bound_says_nothing()) {
     add("in collectives (how much of it is waiting is not known)", t.collectives);
   } else {
     const bool bound = t.part_only() || analysis::cut_short(profile);
-    add("waiting for ranks in collectives", bound ? t.bound() : t.waited, bound, t.waited_error, t.time);
-    add("otherwise in collectives", std::max(0.0, t.collectives - t.waited));
+    add(kWaiting, bound ? t.bound() : t.waited, bound, t.waited_error, t.time);
+    const bool waits = parts.find(kWaiting) != std::string::npos;
+    add(waits ? "otherwise in collectives" : "in collectives", std::max(0.0, t.collectives - t.waited));
   }
   add(waits_for_requests(profile) ? "in messages and non-blocking collectives" : "in messages", t.messages, false,
       t.messages_error);
@@ -439,6 +460,7 @@ std::string headline(const Profile& profile, const RunTotals& t) {
   add("in other MPI calls", t.other_mpi);
   add("in MPI_Init", t.init);
   add("waiting in MPI_Finalize", t.end);
+  if (rest >= 0.005) add("in other parts", rest * t.own_time);
   return out + "." + (parts.empty() ? "" : " " + capital(parts) + ".");
 }
 
@@ -454,6 +476,10 @@ std::string not_known(const Profile& profile, const std::vector<Finding>& findin
     out += (out.empty() ? "" : " And ") + std::string("in which function ") +
            rank_text(code->why.chain.empty() ? code->rank : code->why.chain.back().rank) +
            " computes longer: " + code->code.missing + ".";
+  if (const auto logs = std::ranges::find(findings, "logs", &Finding::variant);
+      logs - findings.begin() >= static_cast<std::ptrdiff_t>(kFirstFindings) && logs != findings.end())
+    out += (out.empty() ? "" : " And ") + std::string("how long ranks waited in calls that were not logged: ") +
+           kLogsAll + ".";
   const LiveState& last = profile.last_state;
   if (!last.ranks.empty() && last.ended &&
       std::ranges::all_of(last.ranks, [](const analysis::LiveRank& r) { return r.watched < 0; }))

@@ -61,7 +61,7 @@ std::string waiting_text(const HostCores& host) {
   const auto worth = worth_of_courtesy(host);
   const std::string text = "waiting ranks give their core away";
   if (!worth || *worth < 1 + kLeastWorth) return text + ".";
-  return text + ", without which the run would take at least " + times(*worth) + " times as long by estimate.";
+  return text + ". If they kept it, the run would take at least " + times(*worth) + " times as long by estimate.";
 }
 
 Finding about_host(FindingKind kind, const HostCores& host, double share, std::string sentence) {
@@ -88,6 +88,9 @@ void judge_cores(const std::vector<HostCores>& hosts, std::vector<Finding>& out)
                                       : ", so ranks share cores") +
                                  (crowded > 1 ? ", as on " + counted(crowded - 1, "other host", "other hosts") : "") +
                                  "; " + waiting_text(*worst)));
+    out.back().variant = "more_ranks";
+    out.back().text.push_back("A rank can compute for at most " + percent(usable / worst->count(), 1) +
+                              " of the time in the mean, and the others wait meanwhile.");
   }
   for (const HostCores& host : hosts) {
     if (host.count() > host.cores) continue;

@@ -4,6 +4,7 @@
 
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +28,10 @@ bool HardwareCounts::open() {
   if (cycles.get() < 0 || ioctl(cycles.get(), PERF_EVENT_IOC_ID, &id_) != 0) return false;
   profiles::Descriptor instructions = open_counter(PERF_COUNT_HW_INSTRUCTIONS, cycles.get());
   if (instructions.get() < 0) return false;
+  struct stat file {};
+  if (fstat(cycles.get(), &file) != 0) return false;
+  device_ = file.st_dev;
+  file_ = file.st_ino;
   instructions.release();  // the group counts as long as it is open
   counters_ = cycles.release();
   return true;
@@ -39,7 +44,9 @@ void HardwareCounts::read(ThreadTimes& out) const {
     std::uint64_t counters, enabled, running, cycles, instructions;
   } group;
   std::uint64_t id = 0;
-  if (ioctl(counters_, PERF_EVENT_IOC_ID, &id) != 0 || id != id_ ||
+  struct stat file {};
+  if (fstat(counters_, &file) != 0 || file.st_dev != device_ || file.st_ino != file_ ||
+      ioctl(counters_, PERF_EVENT_IOC_ID, &id) != 0 || id != id_ ||
       ::read(counters_, &group, sizeof group) != sizeof group || group.counters != 2)
     return;
   // Others may use the counters in turn. Then the counts are of a part of the time.

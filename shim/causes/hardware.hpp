@@ -3,6 +3,8 @@
 // not. It counts in user mode only.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 
 #include "shim/causes/poll_stretch.hpp"
@@ -13,13 +15,16 @@ class HardwareCounts {
  public:
   /// On the thread that started MPI. Returns whether the machine counts.
   bool open();
-  /// Sets the counts, or zeros if they are not known. Two system calls: the file must still be the counters', because a
-  /// program may close all files and open others.
+  /// Sets the counts, or zeros if they are not known. Three system calls: the file must still be the counters', because
+  /// a program may close all files and open others. Other kinds of files are not asked: an ioctl may mean something to
+  /// them.
   void read(ThreadTimes& out) const;
 
  private:
   int counters_ = -1;
   std::uint64_t id_ = 0;
+  dev_t device_ = 0;
+  ino_t file_ = 0;
 };
 
 }  // namespace latecomer::shim

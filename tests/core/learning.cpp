@@ -83,7 +83,8 @@ class Loop {
       if (a.kind == Announcement::Kind::plan) waiting = a.plan;
       if (a.kind == Announcement::Kind::none) waiting = {};
     }
-    const Decision d = decide_call(policy_, s, ranks_, force.at(b.n, s.hash()));
+    const PlanEntry* entry = force.at(b.n, s.hash());
+    const Decision d = entry ? decide_planned_call(policy_, s, ranks_, *entry) : decide_call(policy_, s, ranks_);
     sequence.end_call(true);
     const double own = d.algorithm && factor_of ? factor_of(*d.algorithm) : factor;
     const auto after =
@@ -1303,7 +1304,9 @@ class SimulatedJob {
     const auto& all = r.member.plan().turns;
     const bool turn = entry && !all.empty() && entry >= all.data() && entry < all.data() + all.size();
     turns += me == 0 && turn;
-    Decision d = decide_call(policy_, call.signature, static_cast<int>(ranks_.size()), entry);
+    const int size = static_cast<int>(ranks_.size());
+    Decision d = entry ? decide_planned_call(policy_, call.signature, size, *entry)
+                       : decide_call(policy_, call.signature, size);
     if (broken_ == Broken::by_local_site && d.algorithm && call.sites[me] == 3)
       d = {};  // the faulty variant decides by the call site of its own rank
     if (broken_ == Broken::by_own_verdict && me == 1 && turn && d.algorithm && random_.below(20) == 0)

@@ -14,7 +14,7 @@ least = 0.9 if rounds >= 10 else 0.6  # other processes use the cores of some ru
 OWN_OR_FOREIGN = rf"Rank {LATE} is late.*(It computes|It is ready to run but has no core|No single cause)"
 # Name: cause, ranks, arguments, and what the verdict says. Other ranks are named only as those that wait for the late one.
 INJECTED = {
-    "pipeline": ("pipeline", 4, (60, 8), rf"Ranks wait for messages of rank {LATE}:.* rank {LATE}, which computes"),
+    "pipeline": ("pipeline", 4, (60, 8), rf"Ranks wait for (?:messages of rank {LATE}|rank {LATE} to receive messages):.* rank {LATE}, which computes"),
     "prepare": ("prepare", 4, (100, 8), rf"Ranks wait at their first collective for rank {LATE}"),
     "burst": ("burst", 2, (12, 100), rf"Rank {LATE} is late.* It computes"),
     # Each long interval follows 300 short calls, so no earlier call announces it. Its own parts say why, not the whole run.
@@ -23,7 +23,7 @@ INJECTED = {
     # One foreign process and two ranks on two cores: it takes a part of each rank's time, and the verdict names it.
     "load beside 2 ranks": ("load", 2, (60, 20), OWN_OR_FOREIGN),
 }
-BLAMED = re.compile(r"(?:[Rr]ank (\d+) is late|wait for messages of rank (\d+):|first collective for rank (\d+))")
+BLAMED = re.compile(r"(?:[Rr]ank (\d+) is late|wait for (?:messages of )?rank (\d+)(?: to receive messages)?:|first collective for rank (\d+))")
 launcher = one_session()
 for name, (cause, ranks, arguments, wanted) in INJECTED.items():
     right = wrong = 0
