@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "core/algorithms/algorithm.hpp"
 #include "profiles/analysis/error_of_sum.hpp"
@@ -144,6 +145,22 @@ Why why(const Profile& profile, const CallFigures& calls, const SiteIntervals& i
   return out;
 }
 
+/// The part of its run in which a rank computes, and the mean of the others.
+std::pair<double, double> computing_shares(const Profile& profile, long rank) {
+  double mine = 0, others = 0, count = 0;
+  for (const RankFigures& one : profile.analysis.ranks()) {
+    if (one.wall <= 0) continue;
+    const double share = one.times.computing / one.wall;
+    if (one.first == rank) {
+      mine = share;
+    } else {
+      others += share * one.ranks;
+      count += one.ranks;
+    }
+  }
+  return {mine, count > 0 ? others / count : mine};
+}
+
 /// Where the time of the late rank is, or of the last one of its chain. `site`: before its calls; nullptr: in the whole
 /// run.
 LateCode code_of(const Profile& profile, const Site* site, const Why& why, long rank) {
@@ -173,10 +190,11 @@ LateCode code_of(const Profile& profile, const Site* site, const Why& why, long 
             : part == &ProcessTimes::blocked  ? std::size_t{blocked}
             : part == &ProcessTimes::runnable ? std::size_t{no_core}
                                               : std::size_t{kCauses};
+    if (cause == no_core) std::tie(mine, reference) = computing_shares(profile, rank);
   } else {
     return {};
   }
-  if (cause == no_core && why.source == Why::Source::intervals && mine >= kMore * reference) {
+  if (cause == no_core && mine >= kMore * reference) {
     // A rank that computes longer lacks the core for longer. Only the processor time has samples.
     LateCode out = late_functions(profile, site, rank, mine, reference);
     return out.kind == LateCode::Kind::functions ? out : LateCode();
