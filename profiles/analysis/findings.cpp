@@ -469,7 +469,7 @@ void find_missing(const Profile& profile, const RunTotals& t, std::vector<Findin
 }
 
 /// The share of the time from which MPI_Init is the first finding: the rest of the run is shorter.
-constexpr double kMostly = 0.5;
+constexpr double kMostOfRun = 0.5;
 
 /// Sorts by gain, then by time.
 void sort_findings(std::vector<Finding>& all) {
@@ -481,7 +481,7 @@ void sort_findings(std::vector<Finding>& all) {
       case FindingKind::partial_data:
         return one.variant == "ranks" ? 1 : 5;
       case FindingKind::wait_at_start_or_end:
-        return one.variant != "init" ? 3 : one.time.value() > kMostly ? 2 : 4;  // a program cannot change that
+        return one.variant != "init" ? 3 : one.time.value() > kMostOfRun ? 2 : 4;  // a program cannot change that
       case FindingKind::cores_taken:
         return one.time.value() >= kLoaded ? 2 : 3;
       case FindingKind::binding:
