@@ -485,7 +485,7 @@ void sort_findings(std::vector<Finding>& all) {
       case FindingKind::cores_taken:
         return one.time.value() >= kLoaded ? 2 : 3;
       case FindingKind::binding:
-        return one.variant == "more_ranks" ? 2 : 3;  // a part of all waits comes from that
+        return one.variant == "more_ranks" && one.time.value() >= kLittle ? 2 : 3;  // then all waits are partly that
       default:
         return 3;
     }

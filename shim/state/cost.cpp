@@ -50,9 +50,9 @@ void count_logged_epoch() {
 Nanoseconds price_of_log() {
   const std::optional<double>& budget = job_rules().policy.budget;
   if (!budget) return 0;
+  const std::lock_guard lock(mutex);
   // Samples of the code have a limit of their own.
   const Nanoseconds all = spent.in_run() - spent.of(profiles::CostOf::samples), at = now();
-  const std::lock_guard lock(mutex);
   const double most = kInAdvance * *budget;
   const double earned = pricing.counted == 0 ? most : kForLogs * *budget * static_cast<double>(at - pricing.counted);
   pricing.credit = std::min(pricing.credit + earned, most) - static_cast<double>(all - pricing.taken);
