@@ -82,6 +82,44 @@ def made(folder, ranks, calls, late_from, with_sums):
 
 
 
+def check_choice(folder):
+    """What is said about the run does not depend on the sites that are shown. In the table, those that take much of the
+    time come first, and every place keeps its function, file and line."""
+    path, profile = made(folder, 4, 10, 3, True)
+    first, wall = profile["sites"][0], profile["job"]["wall_time_s"] * 1e9
+
+    def site(number, op, waited, inside, function, file, line):
+        """`waited`, `inside`: shares of the ranks' time."""
+        frame = dict(first["frames"][0], module="/x/libexchange.so", function=function, file=file, line=line)
+        return dict(first, id=f"{number:016x}", op=op, callers=[], frames=[frame], waited_ns=int(4 * waited * wall), elapsed_ns=dict(first["elapsed_ns"], mean=inside * wall / 10),
+                    ranks=[dict(row, waited_ns=int(waited * wall), awaited_ns=0, last_count=10 * (row["rank"] == 3)) for row in first["ranks"]])
+
+    name = "outer_scope_of_the_exchange::Exchange::"
+    profile["sites"] += [site(1001, "reduce", 0.005, 0.006, f"{name}shift(int)", "grid.cpp", 11), site(1002, "alltoallv", 0.0001, 0.085, "exchange_of_all_keys", "buckets_and_their_keys.cpp", 22),
+                         site(1003, "bcast", 0, 0.0001, f"{name}start(int)", None, None)]
+    profile["timed_sites"] = [{"id": "00000000000003ec", "call": "MPI_Waitall", "part": "messages", "frames": [dict(profile["sites"][1]["frames"][0], function="finish", line=33)], "calls": 40, "timed": 40,
+                               "time_ns": 0.2 * wall, "kinds": {"messages": 80, "matched": 60, "late_sender_ns": 3, "late_receiver_ns": 0, "transfer_ns": 1, "not_known_ns": 0},
+                               "by_rank": []}]
+    path.write_text(json.dumps(profile))
+    whole, (text, table) = run("report", path), run("report", path).split("\ncollective ")
+    names = ("verdict", "findings", "setup", "wait_share", "ranks", "efficiency")
+    answer, verdict = json.loads(run("report", "--json", path)), re.compile('<section id="verdict".*?</section>', re.S)
+    for words in (["--site", first["id"]], ["--site", "finish*"], ["--sort", "bytes"], ["--top", 1], ["--sort", "calls", "--site", "*shift*"]):
+        check(run("report", *words, path).split("\ncollective ")[0] == text, f"{words}: the same findings")
+        found = json.loads(run("report", "--json", *words, path))
+        check(all(found[key] == answer[key] for key in names), f"{words}: also in --json")
+        pages = [verdict.findall(run("report", "--html", "-", *more, path)) for more in (words, [])]
+        check(pages[0] and pages[0] == pages[1], f"{words}: and on the page")
+    check("4 ranks on 4 hosts, none, mode observe" in text and text.startswith("generated: 4 ranks, 4 hosts, 200 ms. "), f"one run time, in the headline: {text}")
+    check(re.findall(r"^(?:allreduce|reduce|alltoallv|bcast)", table, re.M) == ["allreduce", "alltoallv", "reduce", "bcast"], f"sites that take much time come first: {table}")
+    lines = table.splitlines()
+    check(re.search(r"^alltoallv .* 0\.0% +8\.5% +3 \(100%\)$", table, re.M) and "    exchange_of_all_keys (buckets_and_their_keys.cpp:22)" in lines, f"a place that is too long has a line of its own: {table}")
+    check(re.search(r"^reduce .* 0\.5% +0\.6% +3 \(100%\) +\.\.\.shift \(grid\.cpp:11\)$", table, re.M), f"scopes go first: {table}")
+    check(re.search(r"^bcast .* 0 ns +0\.0% +0\.0% +- +\.\.\.start \(libex.*\)$", table, re.M), f"nobody comes last where nobody waits: {table}")
+    check(re.search(r"^MPI_Waitall .* late sender 75% of 60( +finish \(grid\.cpp:33\))?$", table, re.M) and "\nkind: " in table, f"the number of messages that have a kind: {table}")
+    check(max(map(len, whole.splitlines())) <= 100, f"at most 100 characters: {[line for line in whole.splitlines() if len(line) > 100]}")
+
+
 def same_time(text, ns):
     """Whether a printed time is this one, to its last digit."""
     found = re.fullmatch(r"(-?)([\d.]+) (ns|us|ms|s)", text.strip())
@@ -155,6 +193,7 @@ with tempfile.TemporaryDirectory() as name:
         tsv = run("report", "--tsv", path).splitlines()
         row = dict(zip(tsv[0].split("\t"), tsv[1].split("\t")))
         check(int(row["waited_ns"]) == site["waited_ns"] and close(data["sites"][0]["waited"], site["waited_ns"]) and row["last_ranks"] == data["sites"][0]["last"], f"{ranks} ranks: the site in --tsv and on the page: {row}")
+    check_choice(pathlib.Path(name))
     # The file that a leader writes while the job runs, against that of `top` from the leader's snapshot.
     samples = lambda text: {(m[1], re.sub(r',host="[^"]*"', "", m[2])): float(m[3]) for m in re.finditer(r"^(latecomer_\w+)\{(.*)\} (\S+)$", text, re.M)}
     for ranks in (4, 1000, 5000):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantiles of a profile's histograms.
+// Quantiles and sums of a profile's histograms.
 #include "profiles/analysis/profile.hpp"
 
 #include <algorithm>
@@ -14,5 +14,7 @@ std::pair<double, double> HistogramFigures::bounds(double quantile) const {
   if (i + 1 >= edges.size()) return {0, 0};
   return {std::min(edges[i], max), std::min(edges[i + 1], max)};
 }
+
+double HistogramFigures::sum() const { return mean * std::accumulate(counts.begin(), counts.end(), 0.0); }
 
 }  // namespace latecomer::profiles::analysis

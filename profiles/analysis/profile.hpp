@@ -53,6 +53,8 @@ struct ProfileJob {
   } first_call;
   /// The time of all ranks in which the profile knows their waits. At least 1 ns.
   double rank_time() const { return std::max(1.0, covered > 0 ? covered : run_time > 0 ? run_time : wall * ranks); }
+  /// The same of one rank, as a mean: the run time that texts show.
+  double mean_run() const { return rank_time() / std::max(1, ranks); }
 };
 
 struct HistogramFigures {
@@ -60,6 +62,7 @@ struct HistogramFigures {
   double mean = 0, max = 0;
   /// The edges of the bucket that holds a quantile.
   std::pair<double, double> bounds(double quantile) const;
+  double sum() const;
 };
 
 /// The calls that one algorithm served at a site.
@@ -119,6 +122,8 @@ struct Site : CallFigures {
   double unrested() const { return calls - rested; }
   /// The time of all ranks in the calls, from arrival to exit.
   double spent() const { return elapsed.mean * rank_calls; }
+  /// The part of it that is known: in the calls that were logged, and those that these stand for.
+  double known_spent() const { return elapsed.sum(); }
 };
 
 /// A call site of an MPI function that is no collective and may wait. Times are sums.

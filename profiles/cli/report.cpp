@@ -27,6 +27,7 @@
 #include "profiles/render/network_text.hpp"
 #include "profiles/render/rank_table.hpp"
 #include "profiles/render/set_up.hpp"
+#include "profiles/render/shown_sites.hpp"
 #include "profiles/render/site_table.hpp"
 #include "profiles/render/text_table.hpp"
 #include "profiles/render/timed_table.hpp"
@@ -95,7 +96,7 @@ void print_callers(const Site& site, const std::vector<analysis::CallerNode>& ca
 void print_arrivals(const Site& site) {
   if (const auto op = core::find_collective(site.op)) std::printf("    %s\n", std::string(waiting_text(*op)).c_str());
   bars("first to last arrival", site.first_to_last);
-  std::printf("    comes last: %s\n", site.last_ranks(4).c_str());
+  std::printf("    comes last: %s\n", site.waited > 0 ? site.last_ranks(4).c_str() : "-");
   const auto latest = site.latest(4);
   std::printf("    latest on average:");
   for (std::size_t i = 0; i < latest.size(); ++i)
@@ -172,20 +173,20 @@ void print_site(const Site& site) {
 }
 
 /// The profile in the order of the report, with the shares of callers and the figures of the report.
-void print_json(WholeProfile& whole, const Profile& profile) {
+void print_json(WholeProfile& whole, const Profile& profile, const ShownSites& shown) {
   Json sites = Json::array();
-  for (const Site& s : profile.sites) {
-    Json& site = whole.profile["sites"][s.index];
-    for (std::size_t i = 0; i < s.callers.size(); ++i)
-      site["callers"][i]["share"] = Share::of(s.callers[i].waited, s.waited).value();
+  for (const Site* s : shown.collectives) {
+    Json& site = whole.profile["sites"][s->index];
+    for (std::size_t i = 0; i < s->callers.size(); ++i)
+      site["callers"][i]["share"] = Share::of(s->callers[i].waited, s->waited).value();
     sites.push_back(std::move(site));
   }
   whole.profile["sites"] = std::move(sites);
-  for (const auto& [key, kept] :
-       {std::pair("timed_sites", &profile.timed_sites), std::pair("thread_sites", &profile.thread_sites)})
+  for (const auto& [key, kept] : {std::pair("timed_sites", &shown.timed), std::pair("thread_sites", &shown.threads)})
     if (const auto timed = whole.profile.find(key); timed != whole.profile.end())
       std::erase_if(timed->get_ref<Json::array_t&>(), [&, kept = kept](const Json& one) {
-        return std::ranges::find(*kept, one["id"].get<std::string>(), &analysis::TimedCalls::id) == kept->end();
+        return std::ranges::find(*kept, one["id"].get<std::string>(), [](const auto* site) { return site->id; }) ==
+               kept->end();
       });
   if (!profile.last_state.ranks.empty()) {
     Json state = last_state_json(profile.last_state);
@@ -218,36 +219,36 @@ std::string tsv_share(Share share) {
   return text;
 }
 
-void print_tsv(const Profile& profile) {
+void print_tsv(const Profile& profile, const ShownSites& shown) {
   std::printf(
       "op\tcomm_size\tcalls\tbytes\timbalance_ns\telapsed_ns\tafter_last_ns\tlast_ranks\tplace\twaited_ns\tshare\n");
-  for (const Site& s : profile.sites)
-    std::printf("%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\t%.0f\t%s\n", s.op.c_str(), s.comm_size, s.calls,
-                s.bytes.value_or(-1), s.imbalance, s.elapsed.mean, s.after_last, s.last_ranks(3).c_str(),
-                s.place().c_str(), s.waited, tsv_share(Share::of(s.waited, profile.job.rank_time())).c_str());
+  for (const Site* s : shown.collectives)
+    std::printf("%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\t%.0f\t%s\n", s->op.c_str(), s->comm_size, s->calls,
+                s->bytes.value_or(-1), s->imbalance, s->elapsed.mean, s->after_last, s->last_ranks(3).c_str(),
+                s->place().c_str(), s->waited, tsv_share(Share::of(s->waited, profile.job.rank_time())).c_str());
 }
 
-void print_calls_tsv(const Profile& profile) {
+void print_calls_tsv(const Profile& profile, const ShownSites& shown) {
   std::printf(
       "call\tpart\tcalls\ttime_ns\ttime_error_ns\tshare\tmost_on\twaits_for\tplace\tthreads\tmessages\tbytes\t"
-      "matched\tlate_sender\tlate_receiver\ttransfer\tnot_known\n");
-  const auto print = [&](const std::vector<analysis::TimedCalls>& sites, const char* threads) {
+      "matched\tlate_sender\tlate_receiver\ttransfer\tnot_known\tmatched_messages\n");
+  const auto print = [&](const std::vector<const analysis::TimedCalls*>& sites, const char* threads) {
     const std::vector<TimedRow> rows = timed_rows(profile, sites);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       std::printf("%s\t%s\t%.0f\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f", rows[i].call.c_str(),
-                  sites[i].part.c_str(), rows[i].calls, rows[i].time, sites[i].error, tsv_share(rows[i].share).c_str(),
-                  rows[i].most_on.c_str(), rows[i].waits_for.c_str(), rows[i].place.c_str(), threads, rows[i].messages,
-                  rows[i].bytes);
-      const analysis::KindFigures& kinds = sites[i].kinds;
+                  sites[i]->part.c_str(), rows[i].calls, rows[i].time, sites[i]->error,
+                  tsv_share(rows[i].share).c_str(), rows[i].most_on.c_str(), rows[i].waits_for.c_str(),
+                  rows[i].place.c_str(), threads, rows[i].messages, rows[i].bytes);
+      const analysis::KindFigures& kinds = sites[i]->kinds;
       for (const Share& share :
            {kinds.share_matched(), kinds.share(kinds.late_sender), kinds.share(kinds.late_receiver),
             kinds.share(kinds.transfer), kinds.share(kinds.not_known)})
         std::printf("\t%s", tsv_share(share).c_str());
-      std::printf("\n");
+      std::printf("\t%.0f\n", kinds.matched);
     }
   };
-  print(profile.timed_sites, "main");
-  print(profile.thread_sites, "other");
+  print(shown.timed, "main");
+  print(shown.threads, "other");
 }
 
 /// What latecomer took, and how many of the calls it logged.
@@ -295,9 +296,11 @@ void print_head(const Profile& profile, const std::string& file, bool all) {
   const std::string text =
       judgement_text(judgement, all ? judgement.findings.size() : kFirstFindings, kLineWidth, shell_word(file));
   const analysis::ProfileJob& job = profile.job;
-  std::printf("%s%s%s\n%d rank%s on %zu host%s, %.1f s, %s, mode %s\n", text.c_str(), text.empty() ? "" : "\n",
+  // Else the headline has the time.
+  const std::string time = judgement.headline.empty() ? human_time(job.mean_run()) + ", " : "";
+  std::printf("%s%s%s\n%d rank%s on %zu host%s, %s%s, mode %s\n", text.c_str(), text.empty() ? "" : "\n",
               (all ? job.command_line : cut(job.command_line, kLineWidth)).c_str(), job.ranks,
-              job.ranks == 1 ? "" : "s", job.hosts, job.hosts == 1 ? "" : "s", job.wall / 1e9, job.mpi_library.c_str(),
+              job.ranks == 1 ? "" : "s", job.hosts, job.hosts == 1 ? "" : "s", time.c_str(), job.mpi_library.c_str(),
               job.mode.c_str());
   if (const std::string cost = cost_text(profile); !cost.empty()) print_paragraph(cost);
   if (job.unfinished > 0)
@@ -324,31 +327,31 @@ void print_warnings(const Profile& profile, std::size_t most) {
 }
 
 /// The first screen: the verdict and the largest sites, and the command that shows the rest.
-void print_short(const Profile& profile, const ReportOptions& o) {
+void print_short(const Profile& profile, const ShownSites& shown, const ReportOptions& o) {
   print_head(profile, o.file, false);
-  print_sites(profile, static_cast<std::size_t>(o.top), false);
+  print_sites(profile, shown.collectives, static_cast<std::size_t>(o.top), false);
   constexpr std::size_t kTimedSites = 5;
   constexpr double kShare = 0.01;  // chosen: as for the sentence on messages
-  print_timed_sites(profile, kTimedSites, kShare, false);
+  print_timed_sites(profile, shown.timed, kTimedSites, kShare, false);
   if (!o.site.empty())
-    for (const Site& s : profile.sites) print_site(s);
+    for (const Site* s : shown.collectives) print_site(*s);
   constexpr std::size_t kWarnings = 2;
   print_warnings(profile, kWarnings);
   std::printf("\nRanks, hosts, causes and histograms: latecomer report --all %s\n", shell_word(o.file).c_str());
 }
 
-void print_all(const Profile& profile, const std::string& file, int top) {
+void print_all(const Profile& profile, const ShownSites& shown, const std::string& file, int top) {
   print_head(profile, file, true);
-  print_sites(profile, profile.sites.size(), true);
-  print_timed_sites(profile, profile.timed_sites.size(), 0, true);
+  print_sites(profile, shown.collectives, shown.collectives.size(), true);
+  print_timed_sites(profile, shown.timed, shown.timed.size(), 0, true);
   print_ranks(profile.analysis, top);
-  print_threads(profile, static_cast<std::size_t>(top));
+  print_threads(profile, shown.threads, static_cast<std::size_t>(top));
   print_communicators(profile, top);
   if (!profile.last_state.ranks.empty())
     std::printf("\nlast state of the ranks\n%s", Hang(profile.last_state).table(true).c_str());
-  int shown = 0;
-  for (const Site& s : profile.sites)
-    if (s.calls > 0 && s.comm_size > 1 && shown++ < top) print_site(s);
+  int details = 0;
+  for (const Site* s : shown.collectives)
+    if (s->calls > 0 && s->comm_size > 1 && details++ < top) print_site(*s);
   print_warnings(profile, profile.warnings.size());
 }
 
@@ -369,31 +372,33 @@ int report(const ReportOptions& o) {
   std::optional<AnswerFile> page;
   if (!o.html.empty()) page.emplace("--html", o.html, kPageFile, o.force);
   WholeProfile whole(o.file);
-  Profile profile = read_profile(
+  const Profile profile = read_profile(
       whole, {.patience = o.patience, .names = true, .redacted = o.redact, .cells = page.has_value(), .record = true});
-  std::ranges::stable_sort(profile.sites, [&](const Site& a, const Site& b) { return key->value(a) > key->value(b); });
+  ShownSites shown(profile);
+  std::ranges::stable_sort(shown.collectives,
+                           [&](const Site* a, const Site* b) { return key->value(*a) > key->value(*b); });
   if (!o.site.empty()) {
-    std::erase_if(profile.sites, [&](const Site& s) { return !site_matches(s.id, s.place(), o.site); });
-    for (auto* sites : {&profile.timed_sites, &profile.thread_sites})
-      std::erase_if(*sites, [&](const analysis::TimedCalls& s) {
-        return !site_matches(s.id, analysis::place_of(s.frames), o.site);
+    std::erase_if(shown.collectives, [&](const Site* s) { return !site_matches(s->id, s->place(), o.site); });
+    for (auto* sites : {&shown.timed, &shown.threads})
+      std::erase_if(*sites, [&](const analysis::TimedCalls* s) {
+        return !site_matches(s->id, analysis::place_of(s->frames), o.site);
       });
-    if (profile.sites.empty() && profile.timed_sites.empty() && profile.thread_sites.empty())
+    if (shown.collectives.empty() && shown.timed.empty() && shown.threads.empty())
       throw BadUsage("--site: no site matches '" + o.site + "'");
   }
   if (page) {
-    page->write(html_report(profile));
+    page->write(html_report(profile, shown));
     if (page->is_file()) std::printf("%s\n", o.html.c_str());
   } else if (o.json) {
-    print_json(whole, profile);
+    print_json(whole, profile, shown);
   } else if (o.tsv) {
-    print_tsv(profile);
+    print_tsv(profile, shown);
   } else if (o.tsv_calls) {
-    print_calls_tsv(profile);
-  } else if (o.all) {
-    print_all(profile, o.file, o.top);
+    print_calls_tsv(profile, shown);
   } else {
-    print_short(profile, o);
+    if (o.sort == "wait") put_large_first(profile, shown.collectives);
+    if (o.all) print_all(profile, shown, o.file, o.top);
+    else print_short(profile, shown, o);
   }
   return 0;
 }
@@ -429,16 +434,18 @@ void add_report(CLI::App& app, Action& action) {
   command->add_flag("--redact", o->redact,
                     "Leave out command lines, names of hosts and directories, for others to read.");
   command->footer(
-      R"(Columns of the table, one row per call site, longest total wait first, with all of them under --all:
+      R"(Columns of the table, with all of them under --all. A row is a call site. Those that take 1% of the ranks' time
+come first, and within both parts those with the longest total wait:
   collective   the operation
   ranks        size of the communicator
   calls        calls from this site; 0 if other ranks make the same calls from another line, whose row counts them
   bytes        mean payload of a call
   wait, sum    time that ranks waited for others, from their arrival to that of the awaited rank, sum of all ranks
   share        its share of the time of all ranks
+  in call      the time of all ranks in these calls, waits and all else, as a share of the same; "-" of callers
   wait, mean   first to last arrival, mean of all calls
   after last   last arrival to last exit, mean of all calls
-  comes last   the ranks that arrive last most often, with their share of the calls
+  comes last   the rank that arrives last most often, two under --all, with their share of the calls; "-": nobody waited
   called from  function, file and line; module and offset if the function has no name. Below a line that serves several
                callers, "<" marks the three that wait longest. Their calls and waits are parts of its row.
 
@@ -450,7 +457,7 @@ Columns of --tsv-calls: call, part (messages, files, or other: calls that make c
 time_ns (sum of all ranks), its standard error where not every call was timed, its share of the time of all ranks; the rank
 with the most of it, and the rank whose messages the calls awaited longest, with their shares of time_ns; place.
 Then of a sample of messages: the share that was matched, and by kind the shares of their time, late_sender, late_receiver,
-transfer and not_known.
+transfer and not_known; and the number of those that were matched.
 
 Examples:
   $ latecomer report job.json

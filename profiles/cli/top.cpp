@@ -107,7 +107,6 @@ std::optional<ScreenText> look(const TopOptions& o, const std::string& folder, c
   const std::string text = write_profile(std::move(read->parts));
   WholeProfile whole(folder, text);
   Profile profile = read_profile(whole, {.names = true, .redacted = o.redact, .record = true});
-  std::ranges::stable_sort(profile.sites, std::greater(), &Site::waited);
   if (metrics) {
     metrics->write(prometheus_text(metrics_of(profile, o.sites, o.ranks)));
     return ScreenText{};
@@ -115,8 +114,11 @@ std::optional<ScreenText> look(const TopOptions& o, const std::string& folder, c
   std::string head = profile.job.command_line + "\n" + reach_text(profile.job) + " of the job are in its snapshots\n\n";
   profile.last_state = present(o, live_job(folder), seen);
   for (const std::string& line : titles(judge(profile))) head += line + "\n";
+  std::vector<const Site*> sites = ShownSites(profile).collectives;
+  std::ranges::stable_sort(sites, std::greater(), &Site::waited);
+  put_large_first(profile, sites);
   return ScreenText{head + present_text(profile.last_state) + "\n", captured([&] {
-                      print_sites(profile, static_cast<std::size_t>(o.sites), true);
+                      print_sites(profile, sites, static_cast<std::size_t>(o.sites), true);
                       print_ranks(profile.analysis, o.ranks);
                     })};
 }

@@ -2,7 +2,6 @@
 // Puts the verdict, the job and the figures into the template of the page.
 #include "profiles/render/html.hpp"
 
-#include <cstdio>
 #include <page_files.hpp>  // generated: kPageTemplate, kPageStyle, kPageScript, kPagePlots, kPageLicences
 
 #include "core/base/text.hpp"
@@ -68,13 +67,12 @@ std::string verdict_html(const Profile& profile) {
 }
 
 std::string job_html(const analysis::ProfileJob& job) {
-  char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "%.1f s", job.wall / 1e9);
   const std::pair<const char*, std::string> rows[] = {
       {"Command", job.command_line},
       {"Ranks", std::to_string(job.ranks) + " on " + std::to_string(job.hosts) + (job.hosts == 1 ? " host" : " hosts")},
       {"Start", job.start},
-      {"Run time", job.unfinished > 0 ? "not ended; snapshots end after " + reach_text(job) : seconds},
+      {"Run time",
+       job.unfinished > 0 ? "not ended; snapshots end after " + reach_text(job) : human_time(job.mean_run())},
       {"MPI library", job.mpi_library},
       {"Mode", job.mode}};
   std::string out;
@@ -104,7 +102,7 @@ std::string last_state_html(const analysis::LiveState& state) {
 
 }  // namespace
 
-std::string html_report(const Profile& profile) {
+std::string html_report(const Profile& profile, const ShownSites& shown) {
   const std::pair<std::string_view, std::string> parts[] = {
       {"program", escaped(core::base_name(profile.job.program))},
       {"verdict", verdict_html(profile)},
@@ -116,7 +114,7 @@ std::string html_report(const Profile& profile) {
       {"plots", kPagePlots},
       {"script", kPageScript},
       {"licences", escaped(kPageLicences)},
-      {"data", script_json(page_data(profile))},
+      {"data", script_json(page_data(profile, shown))},
   };
   // Each mark is `{{name}}`. The text of a part is not searched for marks.
   std::string out;

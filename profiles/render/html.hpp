@@ -6,10 +6,11 @@
 #include <string>
 
 #include "profiles/format/reader.hpp"
+#include "profiles/render/shown_sites.hpp"
 
 namespace latecomer::profiles {
 
-/// `profile` has names, cells and the record if there is one. Its sites are in display order.
-std::string html_report(const Profile& profile);
+/// `profile` has names, cells and the record if there is one.
+std::string html_report(const Profile& profile, const ShownSites& shown);
 
 }  // namespace latecomer::profiles

@@ -111,7 +111,7 @@ Json site_data(const Site& s, Texts& places, double rank_time) {
           {"bytes", s.bytes ? rounded(*s.bytes) : Json(nullptr)},
           {"waited", rounded(s.waited)},
           {"share", share_json(s.waited, rank_time)},
-          {"last", s.last_ranks(2)},
+          {"last", s.waited > 0 ? s.last_ranks(2) : "-"},
           {"waiting", op ? std::string(waiting_text(*op)) : ""},
           {"imbalance", histogram(s.first_to_last)},
           {"after", histogram(s.after_last_histogram)},
@@ -184,9 +184,9 @@ Json communicators(const Profile& profile) {
 }
 
 /// Rows with the columns of kTimedTitles.
-Json timed_sites(const Profile& profile) {
+Json timed_sites(const Profile& profile, const ShownSites& shown) {
   Json rows = Json::array();
-  for (const TimedRow& row : timed_rows(profile, profile.timed_sites))
+  for (const TimedRow& row : timed_rows(profile, shown.timed))
     rows.push_back({row.call, rounded(row.calls), row.messages > 0 ? rounded(row.bytes) : Json(nullptr),
                     rounded(row.time), share_json(row.share), row.most_on, row.waits_for, row.kind, row.place});
   return {{"titles", kTimedTitles}, {"rows", rows}};
@@ -334,18 +334,18 @@ std::string packed(const std::vector<double>& values) {
   return out;
 }
 
-Json page_data(const Profile& profile) {
+Json page_data(const Profile& profile, const ShownSites& shown) {
   constexpr std::int64_t kMostRanks = 1'000'000'000;
   const std::int64_t ranks = std::clamp<std::int64_t>(profile.job.ranks, 1, kMostRanks);
   Json sites = Json::array();
-  std::vector<const Site*> shown;
+  std::vector<const Site*> rows;
   Texts places;
   std::size_t alone = 0;
-  for (const Site& s : profile.sites) {
-    if (s.comm_size == 1) ++alone;
+  for (const Site* s : shown.collectives) {
+    if (s->comm_size == 1) ++alone;
     else {
-      sites.push_back(site_data(s, places, profile.job.rank_time()));
-      shown.push_back(&s);
+      sites.push_back(site_data(*s, places, profile.job.rank_time()));
+      rows.push_back(s);
     }
   }
   return {{"sites", sites},
@@ -353,11 +353,11 @@ Json page_data(const Profile& profile) {
           {"parts", part_titles()},
           {"time", time_bars(profile.analysis, ranks)},
           {"communicators", communicators(profile)},
-          {"timed", timed_sites(profile)},
+          {"timed", timed_sites(profile, shown)},
           {"functions", functions(profile)},
           {"pairs", pairs(profile, ranks)},
           {"sites_alone", alone},
-          {"heat", heat_map(shown, profile.analysis.ranks_per_row(), ranks)},
+          {"heat", heat_map(rows, profile.analysis.ranks_per_row(), ranks)},
           {"tables", tables(profile.analysis)},
           {"arrivals", page_arrivals(profile)}};
 }

@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "profiles/format/reader.hpp"
+#include "profiles/render/shown_sites.hpp"
 
 namespace latecomer::profiles {
 
 /// As for html_report().
-Json page_data(const Profile& profile);
+Json page_data(const Profile& profile, const ShownSites& shown);
 
 /// Rounds to four significant digits, so that the number is short as text.
 Json rounded(double value);

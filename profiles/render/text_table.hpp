@@ -20,7 +20,8 @@ class TextTable {
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
   /// One cell per column.
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  /// The last column is cut so that no line is longer than `width`; 0: no limit.
+  /// No line is longer than `width` if the other columns leave room; 0: no limit. For that, a cell of the last column
+  /// loses the outer scopes of its name, or gets a line of its own.
   void print(std::size_t width) const;
 
  private:

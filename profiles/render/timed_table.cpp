@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/base/text.hpp"
 #include "profiles/base/text.hpp"
 #include "profiles/render/text_table.hpp"
 
@@ -27,7 +28,9 @@ std::string longest_kind(const analysis::KindFigures& kinds) {
   for (const auto& one : {std::pair{kinds.late_sender, "late sender"}, std::pair{kinds.late_receiver, "late receiver"},
                           std::pair{kinds.transfer, "transfer"}, std::pair{kinds.not_known, "not known"}})
     if (one.first > most.first) most = one;
-  return most.second ? std::string(most.second) + " " + percent(kinds.share(most.first), "-") : "-";
+  if (!most.second) return "-";
+  return std::string(most.second) + " " + percent(kinds.share(most.first), "-") + " of " +
+         core::grouped(static_cast<std::int64_t>(kinds.matched));
 }
 
 TimedRow row_of(const analysis::TimedCalls& site, double rank_time) {
@@ -57,10 +60,10 @@ TimedRow row_of(const analysis::TimedCalls& site, double rank_time) {
 
 }  // namespace
 
-std::vector<TimedRow> timed_rows(const Profile& profile, const std::vector<analysis::TimedCalls>& sites) {
+std::vector<TimedRow> timed_rows(const Profile& profile, const std::vector<const analysis::TimedCalls*>& sites) {
   std::vector<TimedRow> out;
   out.reserve(sites.size());
-  for (const analysis::TimedCalls& site : sites) out.push_back(row_of(site, profile.job.rank_time()));
+  for (const analysis::TimedCalls* site : sites) out.push_back(row_of(*site, profile.job.rank_time()));
   return out;
 }
 
@@ -79,8 +82,9 @@ void print_rows(std::vector<TimedRow>& rows, bool wide) {
 
 }  // namespace
 
-void print_timed_sites(const Profile& profile, std::size_t most, double least, bool wide) {
-  std::vector<TimedRow> rows = timed_rows(profile, profile.timed_sites);
+void print_timed_sites(const Profile& profile, const std::vector<const analysis::TimedCalls*>& sites, std::size_t most,
+                       double least, bool wide) {
+  std::vector<TimedRow> rows = timed_rows(profile, sites);
   const std::size_t all = rows.size();
   std::erase_if(rows, [&](const TimedRow& row) { return !(row.share.value() >= least); });
   if (rows.empty()) return;
@@ -88,15 +92,18 @@ void print_timed_sites(const Profile& profile, std::size_t most, double least, b
   std::printf("\nother MPI calls that may wait, longest time first\n");
   print_rows(rows, wide);
   if (all > rows.size()) std::printf("... and %zu more call sites.\n", all - rows.size());
+  if (!wide && std::ranges::any_of(rows, [](const TimedRow& row) { return row.kind != "-"; }))
+    std::printf("kind: what most of the time was for, of so many messages whose times are known on both sides.\n");
   if (wide)
     std::printf(
         "\nbytes: in the messages that the calls sent, or received before they returned; time, sum: of all ranks in these "
         "calls;\nshare: of the ranks' time; most on: the rank with the most of it; waits for: the rank whose messages the "
         "calls awaited\nlongest, or `several` if calls waited for several ranks at once; kind: what most of the time was "
-        "for, of a sample of\nmessages whose other end is known (--tsv-calls has all kinds).\n");
+        "for, of so many\nmessages of a sample: those whose times are known on both sides (--tsv-calls has all "
+        "kinds).\n");
 }
 
-void print_threads(const Profile& profile, std::size_t most) {
+void print_threads(const Profile& profile, const std::vector<const analysis::TimedCalls*>& sites, std::size_t most) {
   const auto time_in_mpi = [](const analysis::ProcessFigures::Threads& row) {
     return std::accumulate(row.time.begin(), row.time.end(), 0.0);
   };
@@ -132,7 +139,7 @@ void print_threads(const Profile& profile, std::size_t most) {
   table.print(0);
   std::printf(
       "\nthreads: that have had the row, one at a time; all in MPI: all threads that call MPI were inside at once.\n");
-  std::vector<TimedRow> rows = timed_rows(profile, profile.thread_sites);
+  std::vector<TimedRow> rows = timed_rows(profile, sites);
   if (rows.empty()) return;
   std::printf("\nMPI calls of these threads that may wait and are no collectives, longest time first\n");
   print_rows(rows, true);

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profiles/format/reader.hpp"
+#include "profiles/render/shown_sites.hpp"
 
 namespace latecomer::profiles {
 
@@ -20,17 +20,17 @@ struct TimedRow {
   Share share;            ///< of the time of all ranks in the run
   std::string most_on;    ///< the rank with most of the time
   std::string waits_for;  ///< the rank that was awaited longest; "several": most waits were for several ranks at once
-  std::string kind;       ///< the kind with most of the time of the messages that were matched
+  std::string kind;       ///< the kind with most of the time of the messages that were matched, with their number
   std::string place;
 };
-/// `sites`: those of the profile, or some of them.
-std::vector<TimedRow> timed_rows(const Profile& profile, const std::vector<analysis::TimedCalls>& sites);
+std::vector<TimedRow> timed_rows(const Profile& profile, const std::vector<const analysis::TimedCalls*>& sites);
 
 /// Prints the rows with at least `least` of the ranks' time, at most `most` of them. `wide`: lines of any length, with
 /// the meaning of the columns.
-void print_timed_sites(const Profile& profile, std::size_t most, double least, bool wide);
+void print_timed_sites(const Profile& profile, const std::vector<const analysis::TimedCalls*>& sites, std::size_t most,
+                       double least, bool wide);
 /// Prints what the threads that did not start MPI did in its calls, of the `most` ranks with most such time, and the
 /// sites of these calls.
-void print_threads(const Profile& profile, std::size_t most);
+void print_threads(const Profile& profile, const std::vector<const analysis::TimedCalls*>& sites, std::size_t most);
 
 }  // namespace latecomer::profiles

@@ -89,14 +89,14 @@ def test_sums_of_a_site_are_those_of_its_ranks(both):
 def test_reports_show_the_kinds(both):
     text = run(a.cli, "report", "--tsv-calls", folder / "both.json").stdout
     head, *rows = [line.split("\t") for line in text.splitlines()]
-    assert head[-5:] == ["matched", "late_sender", "late_receiver", "transfer", "not_known"]
+    assert head[-6:] == ["matched", "late_sender", "late_receiver", "transfer", "not_known", "matched_messages"]
     (row,) = [one for one in rows if one[0] == "MPI_Recv" and one[8].startswith("receives (")]
-    shares = dict(zip(head[-4:], map(float, row[-4:])))
-    assert float(row[-5]) == 1 and sum(shares.values()) == pytest.approx(1, abs=1e-5)
+    shares = dict(zip(head[-5:-1], map(float, row[-5:-1])))
+    assert float(row[-6]) == 1 and sum(shares.values()) == pytest.approx(1, abs=1e-5)
     kind = max(shares, key=shares.get).replace("_", " ")
     wide = run(a.cli, "report", "--all", folder / "both.json").stdout
     (line,) = [one for one in wide.splitlines() if one.startswith("MPI_Recv") and " receives (" in one]
-    assert f"  {kind} " in line
+    assert f"  {kind} " in line and f"% of {row[-1]}  " in line and int(row[-1]) >= ROUNDS
     assert f'"{kind} ' in run(a.cli, "report", "--html", "-", folder / "both.json").stdout
 
 
