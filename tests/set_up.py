@@ -174,7 +174,7 @@ late = lambda bound=bound, samples=10, **parts: sentences(bound, part="verdict",
     {"rank": r, "mean_offset_ns": 2e7 * (r == 3), "stddev_ns": 0, "last_count": 10 * (r == 3), "histogram": {"unit": "ns", "scale": "log", "edges": [], "counts": [], "mean": 0, "p50": 0, "p90": 0, "p99": 0, "max": 0},
      "waited_ns": 0.2e9 * (r != 3), "awaited_ns": 0.6e9 * (r == 3), "before": {"samples": samples, "wall_ns": 1e7 + 2e7 * (r == 3), "collectives_ns": 0, "messages_ns": 0, "io_ns": 0, "kernel_ns": 0, "computing_ns": 1e7, "runnable_ns": 0,
      "blocked_ns": 0, "faults": 0, "preempted": 0, "threads_ns": parts.get("team", 0), **{key: value + parts.get("base", 0) for key, value in (parts.items() if r == 3 else ()) if key not in ("base", "team")}}} for r in range(4)])
-verdict(late(blocked_ns=2e7), ["Rank 3 is late: others wait for it for 15% of the ranks' time.", "last in 10 of 10 calls. It is asleep or stopped for 20.000 ms before a call, others for 0 ns (100% of its lateness).", "Not known: what less waiting would save. The profile holds no record of arrivals"], ["could save"])
+verdict(late(blocked_ns=2e7), ["Rank 3 is late: waits there take 15% of the ranks' time.", "last in 10 of 10 calls. It is asleep or stopped for 20.000 ms before a call, others for 0 ns (100% of its lateness).", "Not known: what less waiting would save. The profile holds no record of arrivals"], ["could save"])
 # Three quarters of the lateness are sleep, and the rest is work.
 verdict(late(blocked_ns=1.5e7, computing_ns=5e6), ["It is asleep or stopped for 15.000 ms before a call, others for 0 ns (75% of its lateness)."])
 verdict(late(other_mpi_ns=2e7), ["It is in other MPI calls, such as those that make communicators for 20.000 ms before a call, others for 0 ns (100% of its lateness)"], ["wait for messages"])
@@ -194,7 +194,7 @@ verdict(few(0, wall=0), ["Not known: the policy key `causes` is off, or the kern
 little = lambda awaited: sentences(bound, part="verdict", waited_ns=0.06e9, ranks=[{"rank": r, "mean_offset_ns": 2e6 * (r == 3), "stddev_ns": 0, "last_count": 10 * (r == 3), "waited_ns": awaited / 3 * (r != 3), "awaited_ns": awaited * (r == 3),
      "histogram": {"unit": "ns", "scale": "log", "edges": [], "counts": [], "mean": 0, "p50": 0, "p90": 0, "p99": 0, "max": 0}} for r in range(4)])
 verdict(little(0.06e9), ["Not known: too few intervals before these calls were sampled, and a longer run samples more."])
-verdict(little(0.037e9), ["Rank 3 is late: others wait for it for 1.5% of the ranks' time."])
+verdict(little(0.037e9), ["Rank 3 is late: waits there take 1.5% of the ranks' time."])
 # All wait as long as the others for messages, so none is named.
 verdict(sentences([process(r, "h", str(r), 4, computing=0.3, messages=0.2 + 0.01 * (r == 2)) for r in range(4)], part="verdict"), ["Ranks wait for messages: 20% of the ranks' time."], ["waits most"])
 # One rank of 24 computes and all others wait, nearly as long as the mean.

@@ -301,7 +301,7 @@ Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, 
         !profile.hosts[static_cast<std::size_t>(out.rank)].empty())
       out.hosts = {profile.hosts[static_cast<std::size_t>(out.rank)]};
   }
-  if (profile.job.first_call.site == site.id && profile.job.first_call.waited >= kKnown * site.waited) {
+  if (const auto& first = profile.job.first_call; first.may_be_at(site.id) && first.waited >= kKnown * site.waited) {
     out.kind = FindingKind::wait_at_start_or_end;
     out.variant = "first_call";
     out.time = Share::of(profile.job.first_call.waited, t.time);
@@ -321,23 +321,17 @@ Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, 
     out.gain->high *= out.why.goes;
   }
   const bool cause = out.why.source == Why::Source::intervals || out.why.source == Why::Source::whole_run;
-  if (out.gain && out.gain->high < 2 * kLittle && !cause) {
-    out.ranks = 0;  // others wait for it, but it is not late
-    out.rank = -1;
-    out.why = {};
-  }
+  // Others wait for it, but it is not late.
+  if (out.gain && out.gain->high < 2 * kLittle && !cause) out.accuse_nobody();
   // Several ranks may be equally late, of which one comes last by chance.
   if (out.ranks == 1 && !goes && out.gain && out.gain->low >= kLittle)
     if (const auto alone = gains.on_time(static_cast<core::Rank>(out.rank), change_at);
-        alone && alone->high < 0.5 * out.gain->low) {
-      out.ranks = 0;
-      out.rank = -1;
-      out.why = {};
-    }
+        alone && alone->high < 0.5 * out.gain->low)
+      out.accuse_nobody();
   if (out.ranks > 0 && out.why.source == Why::Source::not_known && gains.lacks_cores()) {
-    out.ranks = 0;
-    out.rank = -1;
-    out.why.missing = "cores were scarce, and the order in which ranks get one may decide who comes last";
+    out.accuse_nobody();
+    out.why = not_known(
+        "ranks share cores, or others take them, and the order in which ranks get one may decide who comes last");
   }
   if (out.ranks == 1) out.code = code_of(profile, &site, out.why, out.rank);
   if (out.gain && out.gain->low >= kLittle && out.ranks == 0)
@@ -421,10 +415,16 @@ void find_messages(const Profile& profile, const Gains& gains, const RunTotals& 
                     (part == &ProcessTimes::blocked || part == &ProcessTimes::runnable);
   one.basis = goes ? "on_time" : "equal_work";
   one.gain = goes ? gains.on_time(static_cast<core::Rank>(one.rank)) : gains.equal_work();
-  // Few recorded intervals do not tell a difference from chance, but the sums of the whole run bound it.
-  if (!goes && one.gain && one.gain->open())
-    one.gain = GainRange{0, std::max(one.gain->high, gains.most_of_equal_work()), true};
   one.no_gain = gains.why_no(one.gain);
+  // Few recorded intervals do not tell a difference from chance. Equal work keeps the mean of the ranks' own times, so
+  // the run becomes shorter by no more than their mean wait.
+  if (!goes && one.gain && one.gain->open()) {
+    one.gain = GainRange{0, (t.messages + t.end) / t.own_time + t.waited / t.time, true};
+    if (t.part_only()) {
+      one.gain.reset();
+      one.no_gain = "Waits in a part of the calls are not known.";
+    }
+  }
   out.push_back(one);
 }
 

@@ -133,6 +133,14 @@ struct Finding {
     calls = part.calls;
     patterns = part.patterns;
   }
+  /// The site's waits stay.
+  void accuse_nobody() {
+    rank = -1;
+    ranks = 0;
+    hosts.clear();
+    if (pattern == LatePattern::fixed || pattern == LatePattern::since) pattern = LatePattern::unknown;
+    why = {};
+  }
   std::string_view id() const { return kFindingKinds[static_cast<std::size_t>(kind)].id; }
 };
 

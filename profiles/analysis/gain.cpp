@@ -126,7 +126,8 @@ void Gains::explain(const Profile& profile) {
   at_most_ = rooted > 0.5 * all;
   for (const Site& site : profile.sites) {
     if (site.comm_size < 2 || site.patterns < 1) continue;
-    const bool set_up = site.id == profile.job.first_call.site;
+    const ProfileJob::FirstWait& first = profile.job.first_call;
+    const bool set_up = first.site.empty() ? site.index == record.calls.front().site : site.id == first.site;
     const double here = std::max(0.0, site.waited - (set_up ? profile.job.first_call.waited : 0));
     waited += here;
     const auto found = recorded.find(site.index);
@@ -178,17 +179,6 @@ std::string Gains::why_no(const std::optional<GainRange>& gain) const {
 
 std::optional<GainRange> Gains::equal_work(std::int32_t site) const {
   return of({.kind = Change::Kind::equal_work, .site = site});
-}
-
-double Gains::most_of_equal_work() const {
-  double longest = 0, sum = 0, ranks = 0;
-  for (const RankFigures& rank : profile_.analysis.ranks()) {
-    longest = std::max(longest, rank.times.own() / rank.ranks);
-    sum += rank.times.own();
-    ranks += rank.ranks;
-  }
-  const double run = profile_.job.rank_time() / std::max(1, profile_.job.ranks);
-  return ranks > 0 ? share_of(longest - sum / ranks, run) : 0;
 }
 
 std::optional<GainRange> Gains::on_time(core::Rank rank, std::int32_t site) const {

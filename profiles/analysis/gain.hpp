@@ -49,9 +49,6 @@ class Gains {
   std::optional<GainRange> of(const Change& change) const;
   /// All ranks have the same mean own time before the calls of a site. `site`: Site::index; -1: every site.
   std::optional<GainRange> equal_work(std::int32_t site = -1) const;
-  /// The most that equal work on all ranks can save, a share of the run. The rank with the longest own time then has the
-  /// mean of all, and no way through the messages becomes shorter by more.
-  double most_of_equal_work() const;
   /// The own times of the rank are distributed as those of the others, but for its set-up before the first call.
   std::optional<GainRange> on_time(core::Rank rank, std::int32_t site = -1) const;
   /// No rank is ever ready without a core. nullopt also where the delays are too short to count.

@@ -49,7 +49,8 @@ struct ProfileJob {
   struct FirstWait {
     double waited = 0, awaited = 0;  ///< waits of all ranks; the part of them that was for `rank`
     long rank = -1;                  ///< the rank that the others waited for most
-    std::string site;                ///< Site::id
+    std::string site;                ///< Site::id; "": an earlier version wrote the profile
+    bool may_be_at(const std::string& id) const { return site.empty() || site == id; }
   } first_call;
   /// The time of all ranks in which the profile knows their waits. At least 1 ns.
   double rank_time() const { return std::max(1.0, covered > 0 ? covered : run_time > 0 ? run_time : wall * ranks); }

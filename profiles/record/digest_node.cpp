@@ -465,7 +465,7 @@ void DigestNode::leave_late(Host& host) {
     Epoch& epoch = *std::ranges::find_if(epochs_, late);
     epoch.logs_awaited = 0;
     // As a rule, a child logs fewer epochs than this rank.
-    epoch.left_out = epoch.left_out || (rests_ && std::max(price_, epoch.note.price) > 0);
+    epoch.left_out = epoch.left_out || rests_;
     advance(host);
   }
   // The facts, or the sums of children, did not arrive.

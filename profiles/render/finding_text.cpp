@@ -86,8 +86,7 @@ std::string gain_text(const Profile& profile, const Finding& one) {
     return "could save " + span(time_text(one.gain->low * run), time_text(one.gain->high * run)) + " (" +
            span(share(one.gain->low), share(one.gain->high)) + ")" + gain_if(one);
   if (!one.time.known() || one.time.value() <= 0) return "";
-  const bool late = one.kind == FindingKind::imbalance && one.ranks > 0;
-  return std::string(late ? one.ranks > 1 ? "others wait for them for " : "others wait for it for " : "") +
+  return std::string(one.kind == FindingKind::imbalance && one.ranks > 0 ? "waits there take " : "") +
          (one.at_least ? "at least " : "") + percent(one.time) + " of the ranks' time";
 }
 
@@ -255,11 +254,17 @@ std::string timed_text(const Finding& one, double part) {
          (share.known() ? ", " + percent(share) + " of that time" : "");
 }
 
+/// Whether no rank comes last much more often than others.
+bool varies(const Finding& one) {
+  if (one.pattern == LatePattern::moves || one.pattern == LatePattern::random) return true;
+  return one.why.source == Why::Source::none && !(one.gain && one.gain->high < 2 * analysis::kLittle);
+}
+
 void write_imbalance(const Finding& one, FindingText& out) {
   out.title = one.ranks > 0   ? capital(RankRow::ranks_named(one.rank, one.ranks)) + " is late"
               : one.own_times ? "Ranks need unequal times before " + mpi_name(one.site->op)
-              : one.why.source == Why::Source::not_known ? "Ranks wait, and no rank is known to need longer"
-                                                         : "Ranks wait, for no rank in particular";
+              : varies(one)   ? "Ranks wait, for no rank in particular"
+                              : "Ranks wait, and no rank is known to need longer";
   out.where.push_back(where_text(one));
   if (one.own_times) {
     const auto& [longest, shortest] = *one.own_times;
@@ -275,11 +280,12 @@ void write_imbalance(const Finding& one, FindingText& out) {
   out.next = "latecomer report --site " + one.site->id + " FILE";
 }
 
-/// Whether the time is mostly in calls that send.
+/// Whether the last rank of the chain is awaited in calls that send.
 bool sends(const Finding& one) {
   constexpr std::string_view kSends[] = {"MPI_Send", "MPI_Ssend", "MPI_Rsend", "MPI_Bsend"};
-  const analysis::ChainStep* first = one.why.chain.empty() ? nullptr : &one.why.chain.front();
-  return first && first->at && std::ranges::find(kSends, first->at->call) != std::end(kSends);
+  const auto& chain = one.why.chain;
+  const analysis::TimedCalls* at = chain.size() < 2 ? nullptr : chain[chain.size() - 2].at;
+  return at && std::ranges::find(kSends, at->call) != std::end(kSends);
 }
 
 void write_message_wait(const Finding& one, const RunTotals& t, FindingText& out) {
@@ -359,7 +365,7 @@ FindingText text_of(const Profile& profile, const RunTotals& t, const Finding& o
       return out;
     case FindingKind::partial_data:
       write_missing(profile, one, out);
-      if (one.basis != "logs") out.saves.clear();
+      out.saves.clear();
       break;
     case FindingKind::cores_taken:
       write_cores(one, out);
@@ -419,6 +425,8 @@ bool waits_for_requests(const Profile& profile) {
 }
 
 constexpr char kWaiting[] = "waiting for ranks in collectives";
+/// The least share of a part of the headline.
+constexpr double kShown = 0.005;
 
 /// "late_process: 2 ranks, 1 host, 3.3 s. Computing or asleep 56%, waiting for ranks in collectives 37%."
 std::string headline(const Profile& profile, const RunTotals& t) {
@@ -435,7 +443,7 @@ std::string headline(const Profile& profile, const RunTotals& t) {
                        double whole = 0) {
     if (whole <= 0) whole = t.own_time;
     const Share share = Share::of(time, whole);
-    if (!share.known() || share.value() < 0.005) {
+    if (!share.known() || share.value() < kShown) {
       if (share.known()) rest += share.value();
       return;
     }
@@ -450,9 +458,10 @@ std::string headline(const Profile& profile, const RunTotals& t) {
     add("in collectives (how much of it is waiting is not known)", t.collectives);
   } else {
     const bool bound = t.part_only() || analysis::cut_short(profile);
-    add(kWaiting, bound ? t.bound() : t.waited, bound, t.waited_error, t.time);
-    const bool waits = parts.find(kWaiting) != std::string::npos;
-    add(waits ? "otherwise in collectives" : "in collectives", std::max(0.0, t.collectives - t.waited));
+    const double waited = bound ? t.bound() : t.waited;
+    const bool shown = waited >= kShown * t.time;
+    if (shown) add(kWaiting, waited, bound, t.waited_error, t.time);
+    add(shown ? "otherwise in collectives" : "in collectives", std::max(0.0, t.collectives - (shown ? waited : 0)));
   }
   add(waits_for_requests(profile) ? "in messages and non-blocking collectives" : "in messages", t.messages, false,
       t.messages_error);
@@ -460,7 +469,7 @@ std::string headline(const Profile& profile, const RunTotals& t) {
   add("in other MPI calls", t.other_mpi);
   add("in MPI_Init", t.init);
   add("waiting in MPI_Finalize", t.end);
-  if (rest >= 0.005) add("in other parts", rest * t.own_time);
+  if (rest >= kShown) add("in other parts", rest * t.own_time);
   return out + "." + (parts.empty() ? "" : " " + capital(parts) + ".");
 }
 

@@ -78,18 +78,17 @@ void judge_cores(const std::vector<HostCores>& hosts, std::vector<Finding>& out)
   }
   if (worst) {
     const double usable = worst->usable();
-    out.push_back(about_host(
-        FindingKind::binding, *worst, worst->coreless(),
-        "Host " + worst->name + " runs " + counted(worst->count(), "rank", "ranks") + " on " +
-            (usable < worst->cores
-                 ? std::to_string(static_cast<long>(usable)) + " of its " + counted(worst->cores, "core", "cores")
-                 : counted(usable, "core", "cores")) +
-            (worst->coreless() >= kCoreless
-                 ? ", so ranks had no core for " + percent(worst->coreless(), 1) + " of their time"
-                 : ", so ranks share cores") +
-            (crowded > 1 ? ", as on " + counted(crowded - 1, "other host", "other hosts") : "") + "; " +
-            waiting_text(*worst) + " A rank can compute for at most " + percent(usable / worst->count(), 1) +
-            " of the time in the mean, and the others wait meanwhile."));
+    out.push_back(about_host(FindingKind::binding, *worst, worst->coreless(),
+                             "Host " + worst->name + " runs " + counted(worst->count(), "rank", "ranks") + " on " +
+                                 (usable < worst->cores ? std::to_string(static_cast<long>(usable)) + " of its " +
+                                                              counted(worst->cores, "core", "cores")
+                                                        : counted(usable, "core", "cores")) +
+                                 (worst->coreless() >= kCoreless
+                                      ? ", so ranks had no core for " + percent(worst->coreless(), 1) + " of their time"
+                                      : ", so ranks share cores") +
+                                 (crowded > 1 ? ", as on " + counted(crowded - 1, "other host", "other hosts") : "") +
+                                 "; " + waiting_text(*worst) + " A rank can compute for at most " +
+                                 percent(usable / worst->count(), 1) + " of the time in the mean."));
     out.back().variant = "more_ranks";
   }
   for (const HostCores& host : hosts) {

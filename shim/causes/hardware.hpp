@@ -16,8 +16,8 @@ class HardwareCounts {
   /// On the thread that started MPI. Returns whether the machine counts.
   bool open();
   /// Sets the counts, or zeros if they are not known. Three system calls: the file must still be the counters', because
-  /// a program may close all files and open others. Other kinds of files are not asked: an ioctl may mean something to
-  /// them.
+  /// a program may close all files and open others. Files that are no anonymous inodes are not asked: an ioctl may mean
+  /// something to them.
   void read(ThreadTimes& out) const;
 
  private:

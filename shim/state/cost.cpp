@@ -55,7 +55,8 @@ Nanoseconds price_of_log() {
   const Nanoseconds all = spent.in_run() - spent.of(profiles::CostOf::samples), at = now();
   const double most = kInAdvance * *budget;
   const double earned = pricing.counted == 0 ? most : kForLogs * *budget * static_cast<double>(at - pricing.counted);
-  pricing.credit = std::min(pricing.credit + earned, most) - static_cast<double>(all - pricing.taken);
+  // One long piece of work, such as a snapshot, leaves no debt that lasts: the price keeps the mean.
+  pricing.credit = std::max(-most, std::min(pricing.credit + earned, most) - static_cast<double>(all - pricing.taken));
   pricing.counted = at;
   pricing.taken = all;
   if (pricing.credit > 0) return 0;

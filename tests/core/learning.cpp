@@ -1305,8 +1305,8 @@ class SimulatedJob {
     const bool turn = entry && !all.empty() && entry >= all.data() && entry < all.data() + all.size();
     turns += me == 0 && turn;
     const int size = static_cast<int>(ranks_.size());
-    Decision d = entry ? decide_planned_call(policy_, call.signature, size, *entry)
-                       : decide_call(policy_, call.signature, size);
+    Decision d =
+        entry ? decide_planned_call(policy_, call.signature, size, *entry) : decide_call(policy_, call.signature, size);
     if (broken_ == Broken::by_local_site && d.algorithm && call.sites[me] == 3)
       d = {};  // the faulty variant decides by the call site of its own rank
     if (broken_ == Broken::by_own_verdict && me == 1 && turn && d.algorithm && random_.below(20) == 0)

@@ -61,7 +61,8 @@ TEST_CASE("planning: every decision respects the planning limit, the operator an
                   entry.sizes = a.needs_sizes ? 0 : -1;
                   entry.pattern = 0;
                   entry.edge = 1;
-                  const Decision d = announced ? decide_planned_call(policy, s, ranks, entry) : decide_call(policy, s, ranks);
+                  const Decision d =
+                      announced ? decide_planned_call(policy, s, ranks, entry) : decide_call(policy, s, ranks);
                   CAPTURE(a.name, ranks, count, segments, announced);
                   const std::int64_t most = announced ? kPlannedAhead : kPlannedInside;
                   if (d.unplanned) {
