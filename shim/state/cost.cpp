@@ -59,7 +59,10 @@ Nanoseconds price_of_log() {
   pricing.credit = std::max(-most, std::min(pricing.credit + earned, most) - static_cast<double>(all - pricing.taken));
   pricing.counted = at;
   pricing.taken = all;
-  if (pricing.credit > 0) return 0;
+  if (pricing.credit > 0) {
+    pricing.from = 0;  // what the credit pays says nothing about the price
+    return 0;
+  }
   if (pricing.from == 0) {
     pricing.share = kForLogs * *budget;
     pricing.from = at;
