@@ -106,8 +106,8 @@ class SiteTable {
 
 void put_large_first(const Profile& profile, std::vector<const Site*>& sites) {
   const double least = kLarge * profile.job.rank_time();
-  std::ranges::stable_partition(sites,
-                                [&](const Site* site) { return std::max(site->waited, site->known_spent()) >= least; });
+  std::stable_partition(sites.begin(), sites.end(),
+                        [&](const Site* site) { return std::max(site->waited, site->known_spent()) >= least; });
 }
 
 void print_sites(const Profile& profile, const std::vector<const Site*>& sites, std::size_t most, bool wide) {
