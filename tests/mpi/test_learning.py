@@ -430,15 +430,13 @@ def with_endless_segments(auto, winners):
 
 @pytest.mark.parametrize("text, says", [
     ("{}", "is not a latecomer profile"),
-    pytest.param(None, "cannot read", marks=pytest.mark.long),
     pytest.param('{"format": 5}', "is not a latecomer profile", marks=pytest.mark.long),
     ("\n" + "[" * 600_000, "line 2: arrays and objects are nested"),
     (with_endless_segments, "segments: expected a whole number from 0 to"),
-], ids=["no profile", "no file", "another format", "nested", "endless"])
+], ids=["no profile", "another format", "nested", "endless"])
 def test_history_that_cannot_be_used_is_named(text, says, auto, winners, tmp_path):
     bad = tmp_path / "bad_history.json"
-    if text is not None:
-        bad.write_text(text(auto, winners) if callable(text) else text)
+    bad.write_text(text(auto, winners) if callable(text) else text)
     job = Job(2, learn, "two_sites", 50, 100, 100, policy=policy(allreduce("auto"), network=network, history=str(bad)))
     assert any(says in w for w in job.warnings), job.warnings
 
