@@ -210,7 +210,7 @@ verdict(late(wall_ns=1e7, samples=8), ["Not known: the sampled intervals before 
 busier = [process(r, "h", str(r), 4, computing=0.3, runnable=0.2 * (r == 3)) for r in range(4)]
 verdict(late(wall_ns=1e7, bound=busier, samples=8), ["It is ready to run but has no core for 20% of the run, others for 0.0%."])
 # The last rank leaves late: all ranks together still spend no more than their time in collectives.
-verdict(sentences(bound, part="verdict", dispatch={"native": {"calls": 10, "mean_after_last_ns": 0.9e9, "mean_elapsed_ns": 0.9e9, "predicted_ns": None, "reason": ""}}, waited_ns=0), [" in collectives 50%", "No wait takes 1% of the time."], ["900%", "could be faster"])
+verdict(sentences(bound, part="verdict", dispatch={"native": {"calls": 10, "mean_after_last_ns": 0.9e9, "mean_elapsed_ns": 0.9e9, "predicted_ns": None, "reason": ""}}, waited_ns=0), [", in collectives 50%", "No wait takes 1% of the time."], ["900%", "could be faster"])
 # The arrivals of one call in a thousand, without a wait among them: they say nothing about the others.
 expect("few arrivals", sentences(ranks(2), part="verdict", calls=10_000, patterns=10, waited_ns=0)[:2], ["in collectives (how much of it is waiting is not known)"], ["For 100% of the calls, the record of some rank is missing."])
 # The start and the end of the run are parts of it. Rank 3 came last to MPI_Finalize.

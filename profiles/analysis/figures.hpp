@@ -67,6 +67,8 @@ struct CallFigures {
   std::vector<const RankRow*> latest(std::size_t most) const;
   /// The ranks that came last most often, with their share of `patterns`: "3 (78%), 1 (12%)"; "-": no rank came last.
   std::string last_ranks(std::size_t most) const;
+  /// The same, but "-" where nobody waited.
+  std::string comes_last(std::size_t most) const { return waited > 0 ? last_ranks(most) : "-"; }
 };
 
 }  // namespace latecomer::profiles::analysis

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
 
 #include "core/algorithms/algorithm.hpp"
 #include "profiles/analysis/error_of_sum.hpp"
@@ -145,22 +144,6 @@ Why why(const Profile& profile, const CallFigures& calls, const SiteIntervals& i
   return out;
 }
 
-/// The part of its run in which a rank computes, and the mean of the others.
-std::pair<double, double> computing_shares(const Profile& profile, long rank) {
-  double mine = 0, others = 0, count = 0;
-  for (const RankFigures& one : profile.analysis.ranks()) {
-    if (one.wall <= 0) continue;
-    const double share = one.times.computing / one.wall;
-    if (one.first == rank) {
-      mine = share;
-    } else {
-      others += share * one.ranks;
-      count += one.ranks;
-    }
-  }
-  return {mine, count > 0 ? others / count : mine};
-}
-
 /// Where the time of the late rank is, or of the last one of its chain. `site`: before its calls; nullptr: in the whole
 /// run.
 LateCode code_of(const Profile& profile, const Site* site, const Why& why, long rank) {
@@ -190,7 +173,14 @@ LateCode code_of(const Profile& profile, const Site* site, const Why& why, long 
             : part == &ProcessTimes::blocked  ? std::size_t{blocked}
             : part == &ProcessTimes::runnable ? std::size_t{no_core}
                                               : std::size_t{kCauses};
-    if (cause == no_core) std::tie(mine, reference) = computing_shares(profile, rank);
+    if (cause == no_core) {
+      const std::vector<RankFigures>& ranks = profile.analysis.ranks();
+      const auto its = std::ranges::find(ranks, rank, &RankFigures::first);
+      const auto shares = its == ranks.end() ? std::nullopt : shares_of_part(ranks, *its, &ProcessTimes::computing);
+      if (!shares) return {};
+      mine = shares->mine;
+      reference = shares->others;
+    }
   } else {
     return {};
   }
@@ -304,7 +294,7 @@ Finding of_site(const Profile& profile, const Gains& gains, const RunTotals& t, 
   if (const auto& first = profile.job.first_call; first.may_be_at(site.id) && first.waited >= kKnown * site.waited) {
     out.kind = FindingKind::wait_at_start_or_end;
     out.variant = "first_call";
-    out.time = Share::of(profile.job.first_call.waited, t.time);
+    out.time = Share::of(first.waited, t.time);
     if (site.calls > 1) out.why = {};  // the means over all calls are not those of the first one
     return out;
   }
@@ -419,10 +409,11 @@ void find_messages(const Profile& profile, const Gains& gains, const RunTotals& 
   // Few recorded intervals do not tell a difference from chance. Equal work keeps the mean of the ranks' own times, so
   // the run becomes shorter by no more than their mean wait.
   if (!goes && one.gain && one.gain->open()) {
-    one.gain = GainRange{0, (t.messages + t.end) / t.own_time + t.waited / t.time, true};
     if (t.part_only()) {
       one.gain.reset();
       one.no_gain = "Waits in a part of the calls are not known.";
+    } else {
+      one.gain = GainRange{0, (t.messages + t.end) / t.own_time + t.waited / t.time, true};
     }
   }
   out.push_back(one);

@@ -97,7 +97,7 @@ Gains::Gains(const Profile& profile) : profile_(profile) {
   }
   const RecordedArrivals& record = *profile.record;
   replay_.emplace(replay_calls(record), profile.job.ranks, shares_of(profile));
-  const double run = profile.job.rank_time() / std::max(1, profile.job.ranks);
+  const double run = profile.job.mean_run();
   for (const RankFigures& rank : profile.analysis.ranks())
     messages_ = std::max(messages_, share_of(rank.times.messages, rank.wall));
   recorded_share_ =

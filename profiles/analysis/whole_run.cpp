@@ -6,23 +6,31 @@
 
 namespace latecomer::profiles::analysis {
 
+std::optional<SharesOfPart> shares_of_part(const std::vector<RankFigures>& ranks, const RankFigures& rank,
+                                           double ProcessTimes::*part) {
+  double sum = 0, count = 0;
+  for (const RankFigures& other : ranks)
+    if (&other != &rank && other.wall > 0) {
+      sum += other.times.*part / other.wall;
+      ++count;
+    }
+  if (rank.wall <= 0 || count == 0) return {};
+  return SharesOfPart{rank.times.*part / rank.wall, sum / count};
+}
+
 std::optional<LongerPart> longer_part(const std::vector<RankFigures>& ranks, const RankFigures& rank,
                                       double ProcessTimes::*without, double least) {
-  if (rank.wall <= 0) return {};
-  const auto count = std::ranges::count_if(ranks, [&](const RankFigures& r) { return &r != &rank && r.wall > 0; });
-  if (count == 0) return {};
-  const auto mean_of_others = [&](double ProcessTimes::*part) {
-    double sum = 0;
-    for (const RankFigures& other : ranks)
-      if (&other != &rank && other.wall > 0) sum += other.times.*part / other.wall;
-    return sum / static_cast<double>(count);
+  const auto longer = [&](double ProcessTimes::*part) {
+    const auto shares = shares_of_part(ranks, rank, part);
+    return shares->mine - shares->others;
   };
-  const auto longer = [&](double ProcessTimes::*part) { return rank.times.*part / rank.wall - mean_of_others(part); };
   std::optional<LongerPart> found;
   for (std::size_t k = 0; k < kPartsBetween; ++k) {
     const auto part = kTimeColumns[k].value;
     if (part == without) continue;
-    const double mine = rank.times.*part / rank.wall, others = mean_of_others(part);
+    const auto shares = shares_of_part(ranks, rank, part);
+    if (!shares) return {};
+    const auto [mine, others] = *shares;
     const double error = part == &ProcessTimes::messages ? 2 * rank.messages_error / rank.wall : 0;
     if (mine - others >= least + error && (!found || mine - others > found->mine - found->others))
       found = LongerPart{k, mine, others};

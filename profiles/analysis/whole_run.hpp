@@ -11,9 +11,16 @@
 
 namespace latecomer::profiles::analysis {
 
+struct SharesOfPart {
+  double mine = 0, others = 0;  ///< share of a part in the rank's time; mean of the shares in the others' times
+};
+/// Empty: the times of the rank or of all others are unknown.
+std::optional<SharesOfPart> shares_of_part(const std::vector<RankFigures>& ranks, const RankFigures& rank,
+                                           double ProcessTimes::*part);
+
 struct LongerPart {
   std::size_t part = 0;         ///< in kTimeColumns
-  double mine = 0, others = 0;  ///< share of this part in the rank's time; mean of the shares in the others' times
+  double mine = 0, others = 0;  ///< as in SharesOfPart
   SleepsFor sleeps_for = SleepsFor::unknown;
 };
 

@@ -96,7 +96,7 @@ void print_callers(const Site& site, const std::vector<analysis::CallerNode>& ca
 void print_arrivals(const Site& site) {
   if (const auto op = core::find_collective(site.op)) std::printf("    %s\n", std::string(waiting_text(*op)).c_str());
   bars("first to last arrival", site.first_to_last);
-  std::printf("    comes last: %s\n", site.waited > 0 ? site.last_ranks(4).c_str() : "-");
+  std::printf("    comes last: %s\n", site.comes_last(4).c_str());
   const auto latest = site.latest(4);
   std::printf("    latest on average:");
   for (std::size_t i = 0; i < latest.size(); ++i)

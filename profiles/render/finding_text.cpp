@@ -76,7 +76,7 @@ std::string gain_if(const Finding& one) {
 }
 
 std::string gain_text(const Profile& profile, const Finding& one) {
-  const double run = profile.job.rank_time() / std::max(1, profile.job.ranks);
+  const double run = profile.job.mean_run();
   const auto share = [](double value) { return percent(Share::of(value, 1)); };
   if (one.gain && one.gain->high < 1.005 * analysis::kLittle)
     return "could save less than 1% of the run" + gain_if(one);
@@ -289,7 +289,7 @@ bool sends(const Finding& one) {
 }
 
 void write_message_wait(const Finding& one, const RunTotals& t, FindingText& out) {
-  const std::string who = RankRow::ranks_named(one.rank, one.ranks);
+  const std::string who = one.ranks > 0 ? RankRow::ranks_named(one.rank, one.ranks) : "";
   out.title = one.ranks > 0 && sends(one)              ? "Ranks wait for " + who + " to receive messages"
               : one.ranks > 0                          ? "Ranks wait for messages of " + who
               : one.kind == FindingKind::message_cycle ? "Ranks wait for messages of each other"
@@ -424,7 +424,6 @@ bool waits_for_requests(const Profile& profile) {
          profile.not_counted.end();
 }
 
-constexpr char kWaiting[] = "waiting for ranks in collectives";
 /// The least share of a part of the headline.
 constexpr double kShown = 0.005;
 
@@ -460,7 +459,7 @@ std::string headline(const Profile& profile, const RunTotals& t) {
     const bool bound = t.part_only() || analysis::cut_short(profile);
     const double waited = bound ? t.bound() : t.waited;
     const bool shown = waited >= kShown * t.time;
-    if (shown) add(kWaiting, waited, bound, t.waited_error, t.time);
+    if (shown) add("waiting for ranks in collectives", waited, bound, t.waited_error, t.time);
     add(shown ? "otherwise in collectives" : "in collectives", std::max(0.0, t.collectives - (shown ? waited : 0)));
   }
   add(waits_for_requests(profile) ? "in messages and non-blocking collectives" : "in messages", t.messages, false,

@@ -111,7 +111,7 @@ Json site_data(const Site& s, Texts& places, double rank_time) {
           {"bytes", s.bytes ? rounded(*s.bytes) : Json(nullptr)},
           {"waited", rounded(s.waited)},
           {"share", share_json(s.waited, rank_time)},
-          {"last", s.waited > 0 ? s.last_ranks(2) : "-"},
+          {"last", s.comes_last(2)},
           {"waiting", op ? std::string(waiting_text(*op)) : ""},
           {"imbalance", histogram(s.first_to_last)},
           {"after", histogram(s.after_last_histogram)},

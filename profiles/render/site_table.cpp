@@ -50,10 +50,7 @@ constexpr SiteColumn kColumns[] = {
     {{"wait, mean"}, true, false, [](const ShownRow& r) { return time_of(r, r.calls.imbalance); }},
     {{"after last"}, true, false, [](const ShownRow& r) { return time_of(r, r.calls.after_last); }},
     // A second rank would take the room of the place.
-    {{"comes last", true},
-     false,
-     false,
-     [](const ShownRow& r) { return r.calls.waited > 0 ? r.calls.last_ranks(r.wide ? 2 : 1) : "-"; }},
+    {{"comes last", true}, false, false, [](const ShownRow& r) { return r.calls.comes_last(r.wide ? 2 : 1); }},
 };
 
 class SiteTable {
