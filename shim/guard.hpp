@@ -2,6 +2,7 @@
 // Guards around latecomer's own code inside a program's call.
 #pragma once
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -56,6 +57,7 @@ class KeepErrno {
 /// Whether work was done, and if not, why. Has a buffer of its own, because the reason may be a lack of memory.
 struct Outcome {
   char why[120] = "";
+  bool no_memory = false;
   explicit operator bool() const { return why[0] == '\0'; }
 };
 
@@ -67,6 +69,7 @@ Outcome attempt(Work work) noexcept {
     work();
   } catch (const std::bad_alloc&) {
     std::snprintf(out.why, sizeof out.why, "out of memory");
+    out.no_memory = true;
   } catch (const std::exception& e) {
     std::snprintf(out.why, sizeof out.why, "%s", *e.what() ? e.what() : "unknown");
   } catch (...) {
@@ -75,11 +78,15 @@ Outcome attempt(Work work) noexcept {
   return out;
 }
 
+/// Whether arrival patterns were lost because this process was out of memory.
+inline std::atomic<bool> patterns_lacked_memory = false;
+
 /// Does local work for arrival patterns. Without memory they are lost, and this rank goes on, because others wait.
 template <typename Work>
 bool try_patterns(Work work) noexcept {
   const Outcome done = attempt(work);
   if (!done) warn("some arrival patterns are lost: %s", done.why);
+  if (done.no_memory) patterns_lacked_memory.store(true, std::memory_order_relaxed);
   return static_cast<bool>(done);
 }
 

@@ -331,14 +331,14 @@ void settle_trees() {
 }  // namespace
 
 Gathered gather_profile() noexcept {
-  bool had_memory = try_patterns([&] {
+  try_patterns([&] {
     for (CommState* s = JobLock()->states; s; s = s->next) {
       weigh_epoch(*s, job_clocks().common_now());
       end_last_epoch(*s);
     }
   });
   if (!meet_ranks()) return Gathered::cut;
-  had_memory &= try_patterns([&] {
+  try_patterns([&] {
     settle_trees();
     need_memory(kForDecisions);
     for (CommState* s = JobLock()->states; s; s = s->next) {
@@ -357,7 +357,8 @@ Gathered gather_profile() noexcept {
       warn("%zu calls have no arrival patterns: the logs kept until the end were full", lock->retained_missed);
     if (lock->missing_calls > 0)
       warn("%llu calls have no arrival patterns: %s", static_cast<unsigned long long>(lock->missing_calls),
-           had_memory ? "the logs of some ranks came too late" : "this rank was out of memory");
+           patterns_lacked_memory.load(std::memory_order_relaxed) ? "this rank was out of memory"
+                                                                  : "the logs of some ranks are missing");
     if (lock->different_calls > 1)
       warn("%llu calls have no arrival patterns: the program's ranks made different calls",
            static_cast<unsigned long long>(lock->different_calls));

@@ -11,8 +11,9 @@ from common import a, built, check, finish, folder, run, starts_two_programs
 binaries = pathlib.Path(a.bin)
 PLUGINS = ["ompio", *sorted(set(re.findall(r"romio\d+", run("ompi_info").stdout)))]  # for files; Debian's Open MPI 6 has the first alone
 tool = built("other_tool")
-ring = folder / "ring.json"
-ring.write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}))
+ring, observing = folder / "ring.json", folder / "observe.json"  # without a budget, so that all calls are logged
+ring.write_text(json.dumps({"version": 1, "budget": None, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}))
+observing.write_text('{"version": 1, "budget": null}')
 
 
 def warned(done):
@@ -71,7 +72,7 @@ for first in range(len(ways)):
     for policy in (None, ring) if first < 2 else (ring,):
         title = f"mixed{first}-{'ring' if policy else 'observed'}"
         words = [word for way in order for word in (":", "-n", 1, *way)][1:]
-        options = ["--quiet", *(["--policy", policy] if policy else [])]
+        options = ["--quiet", "--policy", policy or observing]
         done = run(a.cli, "run", "--output", folder / f"{title}.json", *options, "--", *words, LATECOMER_CHECK="1", OMPI_MCA_io=plugin)
         profile = observed(title)
         counts, ran = calls(profile)
