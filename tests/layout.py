@@ -72,7 +72,7 @@ for path in (root / "core").rglob("*"):
             if order.index(folder) > order.index(name.parts[1]):
                 problems.append(f"{name}: {name.parts[1]} may not include {folder}, which stands above it")
 # Inside profiles, in the same way. Only the command includes papers, so that no job links them.
-order = ["base", "record", "analysis", "symbols", "format", "render", "papers", "cli"]
+order = ["base", "record", "files", "analysis", "symbols", "format", "render", "papers", "watch", "launch", "cli"]
 for path in (root / "profiles").rglob("*"):
     if path.suffix in (".cpp", ".hpp"):
         name = path.relative_to(root)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads files that the user has named. Files that other users may have placed need profiles/record/files.hpp.
+// Reads files that the user has named. Files that other users may have placed need profiles/files/shared_folder.hpp.
 #pragma once
 
 #include <string>

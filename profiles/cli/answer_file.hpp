@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "profiles/record/files.hpp"
+#include "profiles/files/shared_folder.hpp"
 
 namespace latecomer::profiles::cli {
 

@@ -5,7 +5,7 @@
 
 #include "profiles/base/mpi_version.hpp"
 #include "profiles/cli/commands.hpp"
-#include "profiles/cli/launch.hpp"
+#include "profiles/launch/launch.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {

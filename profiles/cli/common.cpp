@@ -2,7 +2,6 @@
 // Helpers of several sub-commands.
 #include "profiles/cli/common.hpp"
 
-#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -68,11 +67,6 @@ std::vector<double> sizes_named(const std::string& text) {
 
 void print_answer(const nlohmann::ordered_json& answer, int indent) {
   std::printf("%s\n", json_text(answer, indent).c_str());
-}
-
-timespec in_timespec(double seconds) {
-  const double whole = std::floor(seconds);
-  return {static_cast<time_t>(whole), static_cast<long>(1e9 * (seconds - whole))};
 }
 
 }  // namespace latecomer::profiles::cli

@@ -2,7 +2,6 @@
 // Helpers of several sub-commands: they look up algorithms by name and read numbers.
 #pragma once
 
-#include <ctime>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -28,8 +27,5 @@ bool site_matches(const std::string& id, const std::string& place, const std::st
 
 /// Prints an answer of --json. Indentation as in json_text().
 void print_answer(const nlohmann::ordered_json& answer, int indent = 2);
-
-/// Seconds, at least 0, as the kernel takes them.
-timespec in_timespec(double seconds);
 
 }  // namespace latecomer::profiles::cli

@@ -13,7 +13,7 @@
 #include "profiles/base/mpi_version.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/cli/launch.hpp"
+#include "profiles/launch/launch.hpp"
 #include "profiles/cli/version.hpp"
 
 namespace latecomer::profiles::cli {

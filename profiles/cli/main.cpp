@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "profiles/base/text.hpp"
 #include "profiles/cli/commands.hpp"
-#include "profiles/cli/live_ranks.hpp"
+#include "profiles/watch/live_ranks.hpp"
 #include "profiles/cli/version.hpp"
 
 namespace {

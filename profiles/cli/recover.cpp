@@ -12,14 +12,14 @@
 #include "profiles/base/text.hpp"
 #include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
-#include "profiles/cli/live_copies.hpp"
-#include "profiles/cli/live_ranks.hpp"
-#include "profiles/cli/name_profile.hpp"
+#include "profiles/watch/live_copies.hpp"
+#include "profiles/watch/live_ranks.hpp"
+#include "profiles/launch/name_profile.hpp"
 #include "profiles/format/last_state.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/reader.hpp"
 #include "profiles/format/redact.hpp"
-#include "profiles/record/spool.hpp"
+#include "profiles/files/spool.hpp"
 #include "profiles/symbols/names.hpp"
 
 namespace latecomer::profiles::cli {

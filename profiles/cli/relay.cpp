@@ -11,13 +11,14 @@
 #include <memory>
 
 #include "profiles/base/progress.hpp"
+#include "profiles/base/seconds.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/cli/live_copies.hpp"
-#include "profiles/cli/live_ranks.hpp"
-#include "profiles/cli/watch.hpp"
-#include "profiles/record/claim.hpp"
-#include "profiles/record/files.hpp"
+#include "profiles/files/claim.hpp"
+#include "profiles/files/shared_folder.hpp"
+#include "profiles/watch/live_copies.hpp"
+#include "profiles/watch/live_ranks.hpp"
+#include "profiles/watch/watch.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {

@@ -15,12 +15,12 @@
 #include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/cli/ending.hpp"
-#include "profiles/cli/launch.hpp"
-#include "profiles/cli/output.hpp"
+#include "profiles/launch/ending.hpp"
+#include "profiles/launch/launch.hpp"
+#include "profiles/launch/output.hpp"
 #include "profiles/cli/policy_text.hpp"
-#include "profiles/cli/roll_call.hpp"
-#include "profiles/cli/watch.hpp"
+#include "profiles/launch/roll_call.hpp"
+#include "profiles/watch/watch.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {

@@ -11,9 +11,9 @@
 #include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/cli/live_ranks.hpp"
+#include "profiles/watch/live_ranks.hpp"
 #include "profiles/format/reader.hpp"
-#include "profiles/record/spool.hpp"
+#include "profiles/files/spool.hpp"
 #include "profiles/render/hang.hpp"
 
 namespace latecomer::profiles::cli {

@@ -22,7 +22,7 @@
 #include "core/base/text.hpp"
 #include "profiles/base/descriptor.hpp"
 #include "profiles/base/json.hpp"
-#include "profiles/record/files.hpp"
+#include "profiles/files/shared_folder.hpp"
 
 namespace latecomer::profiles {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "profiles/record/files.hpp"
+#include "profiles/files/shared_folder.hpp"
 #include "profiles/record/merged.hpp"
 #include "profiles/record/record.hpp"
 

@@ -12,7 +12,7 @@
 #include "profiles/analysis/profile.hpp"
 #include "profiles/base/progress.hpp"
 #include "profiles/format/recorded_calls.hpp"
-#include "profiles/record/files.hpp"
+#include "profiles/files/shared_folder.hpp"
 
 namespace latecomer::profiles {
 

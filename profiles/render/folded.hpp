@@ -3,7 +3,7 @@
 #pragma once
 
 #include "profiles/analysis/profile.hpp"
-#include "profiles/record/files.hpp"
+#include "profiles/files/shared_folder.hpp"
 
 namespace latecomer::profiles {
 

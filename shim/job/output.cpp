@@ -8,7 +8,7 @@
 
 #include "core/base/text.hpp"
 #include "profiles/base/batch_job.hpp"
-#include "profiles/record/claim.hpp"
+#include "profiles/files/claim.hpp"
 #include "shim/job/policy.hpp"
 #include "shim/log.hpp"
 #include "shim/state/output.hpp"

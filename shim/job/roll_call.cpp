@@ -2,7 +2,7 @@
 // The roll call: is every rank of MPI_COMM_WORLD preloaded with the same build? MPI communication cannot answer: a rank
 // without the preload would receive the messages in the program's calls.
 //
-// Ranks answer by rooms. The ranks of a host meet in a room in shared memory (profiles/base/room.hpp), which is whole
+// Ranks answer by rooms. The ranks of a host meet in a room in shared memory (profiles/files/room.hpp), which is whole
 // or broken for all of them alike. A rank without a whole room is a room of one. If one room holds all ranks, the
 // answer is yes, without a request. Otherwise rank 0 asks the rooms by the process manager's name service (rooms.cpp).
 //
@@ -17,7 +17,7 @@
 #include <algorithm>
 
 #include "profiles/base/roll_call.hpp"
-#include "profiles/base/room.hpp"
+#include "profiles/files/room.hpp"
 #include "shim/job/output.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/end_job.hpp"

@@ -125,7 +125,7 @@ Service test_service(Names& names, int rank, const std::string& here) {
 
 /// On rank 0: whether the rooms hold each rank once.
 bool hear_rooms(Names& names, RoomCall& call, const std::map<Rank, std::string>& own) noexcept try {
-  constexpr std::size_t kMostMissing = 4;  // chosen, as in profiles/cli/roll_call.cpp
+  constexpr std::size_t kMostMissing = 4;  // chosen, as in profiles/launch/roll_call.cpp
   std::vector<bool> held(static_cast<std::size_t>(call.size));
   for (const auto& [first, value] : own) mark_run(skip_build(value.c_str()), held);
   int rooms = 1;

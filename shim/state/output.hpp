@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/types.hpp"
-#include "profiles/record/spool.hpp"
+#include "profiles/files/spool.hpp"
 
 namespace latecomer::shim {
 

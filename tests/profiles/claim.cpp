@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Names of profiles: who gets one, who joins, and what is never touched.
-#include "profiles/record/claim.hpp"
+#include "profiles/files/claim.hpp"
 
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,7 +12,7 @@
 #include <fstream>
 #include <set>
 
-#include "profiles/record/files.hpp"
+#include "profiles/files/shared_folder.hpp"
 
 using namespace latecomer::profiles;
 namespace fs = std::filesystem;

@@ -17,7 +17,7 @@
 #include "profiles/format/history.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/prometheus.hpp"
-#include "profiles/record/spool.hpp"
+#include "profiles/files/spool.hpp"
 
 using namespace latecomer;
 

@@ -8,7 +8,7 @@
 
 #include "core/base/text.hpp"
 #include "profiles/format/profile.hpp"
-#include "profiles/record/spool.hpp"
+#include "profiles/files/spool.hpp"
 #include "profiles/record/waiting.hpp"
 
 using namespace latecomer;

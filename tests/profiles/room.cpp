@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rooms: all processes of a room get one outcome, also if one is missing, late, dead, there twice, or of another build.
-#include "profiles/base/room.hpp"
+#include "profiles/files/room.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Snapshots on disk: the pauses between them, what is written again, and what an abort leaves. Shares of profiles.
-#include "profiles/record/spool.hpp"
+#include "profiles/files/spool.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "profiles/base/share.hpp"
-#include "profiles/record/files.hpp"
+#include "profiles/files/shared_folder.hpp"
 
 using namespace latecomer::profiles;
 namespace fs = std::filesystem;

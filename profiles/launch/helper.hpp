@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "profiles/base/descriptor.hpp"
-#include "profiles/record/files.hpp"
+#include "profiles/files/shared_folder.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 
 /// Blocks the signals that would end this process, so that it can tidy up first. Forgets those that came at its end.
 class BlockedSignals {
@@ -57,4 +57,4 @@ class Helper {
   pid_t pid_ = -1;
 };
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

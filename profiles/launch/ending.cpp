@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads the profile in a child process, because the job's status counts and its user waits for the prompt.
-#include "profiles/cli/ending.hpp"
+#include "profiles/launch/ending.hpp"
 
 #include <cstring>
 #include <iostream>
 #include <sstream>
 
 #include "profiles/base/text.hpp"
-#include "profiles/cli/helper.hpp"
-#include "profiles/cli/name_profile.hpp"
 #include "profiles/format/reader.hpp"
+#include "profiles/launch/helper.hpp"
+#include "profiles/launch/name_profile.hpp"
 #include "profiles/render/finding_text.hpp"
 #include "profiles/render/text_table.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 namespace {
 
 /// Chosen: a user waits for the prompt. Measured: 1.2 GB, of 10,000 ranks and 1,000 sites, take 2.7 s on a busy
@@ -100,4 +100,4 @@ void say_end(const Output& output, const Ended& ended, const std::string& progra
   }
 }
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

@@ -13,7 +13,7 @@
 #include "profiles/base/descriptor.hpp"
 #include "profiles/base/roll_call.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 
 /// Listens from its construction on, and puts the offer into the environment. Without a socket, it offers nothing. A
 /// thread answers. The ranks of a JOB get one verdict; after `no`, every further rank of that job gets `no`, too.
@@ -65,4 +65,4 @@ class RollCall {
   std::thread thread_;
 };
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finds and starts MPI launchers.
-#include "profiles/cli/launch.hpp"
+#include "profiles/launch/launch.hpp"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -21,13 +21,13 @@
 #include <string_view>
 
 #include "core/base/text.hpp"
+#include "profiles/base/errors.hpp"
 #include "profiles/base/mpi_version.hpp"
-#include "profiles/cli/commands.hpp"
-#include "profiles/cli/common.hpp"
-#include "profiles/cli/roll_call.hpp"
-#include "profiles/cli/watch.hpp"
+#include "profiles/base/text.hpp"
+#include "profiles/launch/roll_call.hpp"
+#include "profiles/watch/watch.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 namespace {
 
 namespace fs = std::filesystem;
@@ -382,4 +382,4 @@ Ended run_and_wait(const Launch& launch, JobWatch* watch, RollCall* roll_call) {
   return out;
 }
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

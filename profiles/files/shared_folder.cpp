@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Creates files with O_EXCL and O_NOFOLLOW relative to a folder descriptor, and reads them with O_NONBLOCK.
-#include "profiles/record/files.hpp"
+#include "profiles/files/shared_folder.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 
 #include "profiles/base/descriptor.hpp"
 #include "profiles/base/file_size.hpp"
-#include "profiles/record/claim.hpp"
+#include "profiles/files/claim.hpp"
 
 namespace latecomer::profiles {
 namespace {

@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "profiles/cli/launch.hpp"
+#include "profiles/launch/launch.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -120,4 +120,4 @@ void preload(Launch& launch, const std::string& library) {
   }
 }
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

@@ -10,7 +10,7 @@
 
 #include "profiles/analysis/live_rank.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 
 using analysis::LiveRank;
 using analysis::LiveState;
@@ -49,4 +49,4 @@ LiveState with_places(std::vector<LiveRank> ranks);
 /// not clear which job is meant.
 std::string live_job(const std::string& named);
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes, reads and removes folders of snapshots.
-#include "profiles/record/claim.hpp"
+#include "profiles/files/claim.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 #include "profiles/base/descriptor.hpp"
 #include "profiles/base/file_size.hpp"
-#include "profiles/record/files.hpp"
+#include "profiles/files/shared_folder.hpp"
 
 namespace latecomer::profiles {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Compares looks at the ranks, and writes the file of the last state.
-#include "profiles/cli/watch.hpp"
+#include "profiles/watch/watch.hpp"
 
 #include <time.h>
 #include <unistd.h>
@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <system_error>
 
-#include "profiles/cli/live_copies.hpp"
-#include "profiles/record/claim.hpp"
-#include "profiles/record/files.hpp"
+#include "profiles/files/claim.hpp"
+#include "profiles/files/shared_folder.hpp"
+#include "profiles/watch/live_copies.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 
 using analysis::kStandsStill_ns;
 using Clock = std::chrono::steady_clock;
@@ -150,4 +150,4 @@ void JobWatch::remove() {
   path_.clear();
 }
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

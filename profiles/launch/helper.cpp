@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Forks, and reads the child's text from a pipe.
-#include "profiles/cli/helper.hpp"
+#include "profiles/launch/helper.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -97,4 +97,4 @@ void Helper::check() {
   if (ended < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) throw Abandoned{""};
 }
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Uses the sequences of ECMA-48 and xterm that every terminal of today knows, without a terminal library.
-#include "profiles/cli/screen.hpp"
+#include "profiles/watch/screen.hpp"
 
 #include <poll.h>
 #include <signal.h>
@@ -16,10 +16,10 @@
 #include <stdexcept>
 #include <vector>
 
-#include "profiles/cli/common.hpp"
+#include "profiles/base/seconds.hpp"
 #include "profiles/render/text_table.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 namespace {
 
 constexpr char kTake[] = "\033[?1049h\033[?25l", kGiveBack[] = "\033[?25h\033[?1049l";
@@ -200,4 +200,4 @@ bool Screen::wait(double seconds) {
   }
 }
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "profiles/cli/live_ranks.hpp"
+#include "profiles/watch/live_ranks.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 
 /// Writes a file that replaces `path`. `ranks`: of one host and one job, not empty; at most kMostCopied are written.
 core::Result<bool> write_live_copy(const std::string& path, const std::vector<LiveRank>& ranks);
@@ -26,4 +26,4 @@ inline constexpr std::size_t kMostFramesCopied = 1024;
 /// A frame without a name.
 analysis::NamedFrame live_frame(const std::string& module, std::uint64_t offset);
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

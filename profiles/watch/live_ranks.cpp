@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads the files of live processes in shared memory, and merges them with the copies of other hosts.
-#include "profiles/cli/live_ranks.hpp"
+#include "profiles/watch/live_ranks.hpp"
 
 #include <dirent.h>
 #include <time.h>
@@ -14,15 +14,15 @@
 #include <thread>
 
 #include "core/base/text.hpp"
-#include "profiles/cli/commands.hpp"
-#include "profiles/cli/live_copies.hpp"
+#include "profiles/base/errors.hpp"
+#include "profiles/files/shared_folder.hpp"
 #include "profiles/format/reader.hpp"
-#include "profiles/record/files.hpp"
 #include "profiles/record/job_size.hpp"
 #include "profiles/record/live.hpp"
 #include "profiles/symbols/names.hpp"
+#include "profiles/watch/live_copies.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 namespace {
 
 std::int64_t monotonic_ns() {
@@ -223,4 +223,4 @@ std::string live_job(const std::string& named) {
   return jobs.front();
 }
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes and reads the snapshots of a process.
-#include "profiles/record/spool.hpp"
+#include "profiles/files/spool.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 #include "core/base/text.hpp"
 #include "profiles/base/descriptor.hpp"
 #include "profiles/base/file_size.hpp"
-#include "profiles/record/files.hpp"
+#include "profiles/files/shared_folder.hpp"
 #include "profiles/record/job_size.hpp"
 
 namespace latecomer::profiles {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The server of the roll call: one thread, one set of events, no write that waits.
-#include "profiles/cli/roll_call.hpp"
+#include "profiles/launch/roll_call.hpp"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -18,7 +18,7 @@
 #include <cstdlib>
 #include <sstream>
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 
 namespace {
 
@@ -265,4 +265,4 @@ std::string RollCall::describe_missing(const Job& job) {
          "key roll_call_timeout_s)";
 }
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

@@ -4,13 +4,13 @@
 
 #include <string>
 
-#include "profiles/cli/launch.hpp"
-#include "profiles/cli/output.hpp"
+#include "profiles/launch/launch.hpp"
+#include "profiles/launch/output.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 
 /// Puts names into the profile. Then prints to stderr, unless `quiet`. `program`: the job's program, for a job that
 /// left nothing. The profile may have any content: the worst that follows is a line that says so.
 void say_end(const Output& output, const Ended& ended, const std::string& program, bool quiet);
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

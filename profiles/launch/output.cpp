@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Claims and finds profiles and snapshots on disk.
-#include "profiles/cli/output.hpp"
+#include "profiles/launch/output.hpp"
 
 #include <glob.h>
 #include <sys/random.h>
@@ -19,11 +19,11 @@
 
 #include "core/base/text.hpp"
 #include "profiles/base/batch_job.hpp"
-#include "profiles/cli/commands.hpp"
-#include "profiles/cli/common.hpp"
-#include "profiles/record/claim.hpp"
+#include "profiles/base/errors.hpp"
+#include "profiles/base/text.hpp"
+#include "profiles/files/claim.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 namespace {
 
 namespace fs = std::filesystem;
@@ -148,4 +148,4 @@ bool Output::began() const {
   });
 }
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 
 /// This process knows `%j` and `%u` of the form. Only rank 0 knows `%p` and `%h`, so rank 0 claims names with these,
 /// and a pattern finds the files.
@@ -45,4 +45,4 @@ class Output {
   bool claimed_ = false, lost_ = false;
 };
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

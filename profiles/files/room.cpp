@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The file of a room. It gets its name when it is complete (link), and the process that closes the room removes the
 // name. Processes wait on the state by futex, so a crowded host gives its cores to those that have not come.
-#include "profiles/base/room.hpp"
+#include "profiles/files/room.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "profiles/cli/live_ranks.hpp"
+#include "profiles/watch/live_ranks.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 
 /// Looks at the ranks repeatedly, and measures the time of each rank at its present place.
 class Watch {
@@ -76,4 +76,4 @@ class JobWatch {
   std::thread thread_;
 };
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 
 /// The text that print() prints to stdout.
 std::string captured(const std::function<void()>& print);
@@ -33,4 +33,4 @@ class Screen {
   bool keys_ = false;  ///< stdin is the terminal, too
 };
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

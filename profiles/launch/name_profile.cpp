@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A child process resolves the names, because debug information may be damaged or take minutes to read. This process
 // writes the child's text beside the profile, and renames it at the end. It must not fail: the job's status counts.
-#include "profiles/cli/name_profile.hpp"
+#include "profiles/launch/name_profile.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -10,11 +10,11 @@
 #include <iostream>
 #include <string_view>
 
-#include "profiles/cli/helper.hpp"
 #include "profiles/format/reader.hpp"
+#include "profiles/launch/helper.hpp"
 #include "profiles/symbols/names.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 namespace {
 
 /// A user waits for the prompt. Longer work is left to the report, whose user waits for the names.
@@ -53,4 +53,4 @@ void name_profile(const std::string& path, bool quiet) {
   }
 }
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

@@ -10,7 +10,7 @@
 
 #include "profiles/base/launchers.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 
 /// The path of an executable in PATH, or `name` itself if it contains a slash and is executable; "" otherwise.
 std::string find_in_path(const std::string& name);
@@ -86,4 +86,4 @@ Ended run_and_wait(const Launch& launch, JobWatch* watch, RollCall* roll_call);
 /// Whether `word` is an option of a launcher that an MPI user may write first, such as `-n`, `-np` or `-ppn`.
 bool is_launcher_option(const std::string& word);
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

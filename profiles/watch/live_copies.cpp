@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes and reads the copies as JSON.
-#include "profiles/cli/live_copies.hpp"
+#include "profiles/watch/live_copies.hpp"
 
 #include <time.h>
 #include <unistd.h>
@@ -12,10 +12,10 @@
 #include <set>
 
 #include "profiles/base/json.hpp"
-#include "profiles/record/files.hpp"
+#include "profiles/files/shared_folder.hpp"
 #include "profiles/record/job_size.hpp"
 
-namespace latecomer::profiles::cli {
+namespace latecomer::profiles {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -132,4 +132,4 @@ std::vector<LiveRank> read_live_copies(const std::string& folder, bool last_stat
   return out;
 }
 
-}  // namespace latecomer::profiles::cli
+}  // namespace latecomer::profiles

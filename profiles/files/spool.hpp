@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "profiles/record/claim.hpp"
+#include "profiles/files/claim.hpp"
 #include "profiles/record/record.hpp"
 
 namespace latecomer::profiles {
