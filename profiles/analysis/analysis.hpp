@@ -52,7 +52,7 @@ struct ProcessFigures {
   ProcessTimes times;
   double cores = 0, host_cores = 0;  ///< cores that the process may use; cores of its host
   std::string core_list{};           ///< numbers of the cores that the process may use, "0-3,8"; "": unknown
-  bool courteous = false;            ///< the process gives its core away while it waits
+  std::string waiting{};             ///< "courteous": the process gives its core away while it waits
   std::vector<IntervalFigures::Peer>
       peers{};                ///< ranks whose messages it waited for, longest first, ns of the whole run
   double messages_error = 0;  ///< standard error of the time in messages
@@ -60,8 +60,8 @@ struct ProcessFigures {
   /// A row of threads that did not start MPI.
   struct Threads {
     double threads = 0, calls = 0;
-    std::vector<double> time{};  ///< by part, in the order of kThreadParts
-    bool shared = false;         ///< several of them ran at a time
+    ProcessTimes times{};  ///< those in MPI alone
+    bool shared = false;   ///< several of them ran at a time
   };
   std::vector<Threads> threads{};
   SamplingFigures sampling{}, other_sampling{};  ///< of the thread that started MPI, and of other threads

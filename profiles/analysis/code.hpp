@@ -29,8 +29,12 @@ struct CodeFigures {
   struct Samples {
     std::optional<std::size_t> place{};  ///< empty: samples beyond the limit of a rank
     std::string next{}, collective{};
-    std::vector<std::pair<long, double>> rows{};  ///< rank, samples
-    bool others = false;                          ///< of other threads than the one that started MPI
+    struct Row {
+      long rank = 0;
+      double samples = 0;
+    };
+    std::vector<Row> rows{};
+    bool others = false;  ///< of other threads than the one that started MPI
   };
   struct Stretch {
     std::string from{}, to{}, collective{};

@@ -39,7 +39,7 @@ struct HostCores {
     return wall > 0 ? runnable / wall : 0;
   }
   bool courteous() const {
-    return std::ranges::any_of(ranks, [](const auto* r) { return r->courteous; });
+    return std::ranges::any_of(ranks, [](const auto* r) { return r->waiting == "courteous"; });
   }
 };
 

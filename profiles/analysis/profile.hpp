@@ -121,10 +121,8 @@ struct Site : CallFigures {
   std::string place() const { return analysis::place_of(frames); }
   /// The number of calls outside idle epochs, which the mean imbalance covers.
   double unrested() const { return calls - rested; }
-  /// The time of all ranks in the calls, from arrival to exit.
-  double spent() const { return elapsed.mean * rank_calls; }
-  /// The part of it that is known: in the calls that were logged, and those that these stand for.
-  double known_spent() const { return elapsed.sum(); }
+  /// The time of all ranks from arrival to exit, in the calls that were logged and those that these stand for.
+  double spent() const { return elapsed.sum(); }
 };
 
 /// A call site of an MPI function that is no collective and may wait. Times are sums.

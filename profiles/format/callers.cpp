@@ -47,6 +47,8 @@ Json frame_json(const Frame& f) {
   return out;
 }
 
+Json bytes_json(const LocalSite& own) { return own.sized > 0 ? kBytesKeys.json(own) : Json(nullptr); }
+
 void add_peers(Json& out, const Peers& peers, double by) {
   std::vector<Peers::Peer> sorted(peers.all().begin(), peers.all().end());
   std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.waited > b.waited; });
@@ -73,27 +75,26 @@ Json callers_json(std::vector<Caller> callers, int per_row) {
   });
   Json out = Json::array();
   for (const Caller& caller : callers) {
-    Json one = {{"frames", Json::array()},
-                {"calls", caller.calls},
-                {"patterns", caller.pattern ? caller.pattern->share_of_calls(caller.pattern->calls, caller.calls) : 0}};
+    CallerRow row{.frames = Json::array(),
+                  .calls = caller.calls,
+                  .patterns = caller.pattern ? caller.pattern->share_of_calls(caller.pattern->calls, caller.calls) : 0,
+                  .bytes = bytes_json(caller.own),
+                  .waited = caller.waited_ns(),
+                  .imbalance = {},
+                  .after_last = {},
+                  .before = nullptr,
+                  .awaited = caller.pattern ? awaited_json(caller, per_row) : Json::array()};
     if (caller.frames)
-      for (const Frame* f : *caller.frames) one["frames"].push_back(frame_json(*f));
-    const LocalSite& own = caller.own;
-    if (own.sized > 0)
-      one["bytes"] = {
-          {"min", own.bytes_min}, {"mean", own.bytes_sum / static_cast<double>(own.sized)}, {"max", own.bytes_max}};
-    else one["bytes"] = nullptr;
-    one["waited_ns"] = caller.waited_ns();
+      for (const Frame* f : *caller.frames) row.frames.push_back(frame_json(*f));
     if (caller.pattern) {
-      one["mean_imbalance_ns"] = caller.pattern->imbalance.mean();
-      one["mean_after_last_ns"] = caller.pattern->after_last.mean();
+      row.imbalance = caller.pattern->imbalance.mean();
+      row.after_last = caller.pattern->after_last.mean();
     }
-    if (own.before.samples > 0) {
-      one["before"] = intervals_json(own.before);
-      one["before"].erase("waits_for");  // of one rank only
+    if (caller.own.before.samples > 0) {
+      row.before = intervals_json(caller.own.before);
+      row.before.erase("waits_for");  // of one rank only
     }
-    one["awaited"] = caller.pattern ? awaited_json(caller, per_row) : Json::array();
-    out.push_back(std::move(one));
+    out.push_back(kCallerKeys.json(row));
   }
   return out;
 }

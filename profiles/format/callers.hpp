@@ -13,6 +13,8 @@ namespace latecomer::profiles {
 
 /// The frame as a profile shows it. Names are null unless the process knew them.
 nlohmann::ordered_json frame_json(const Frame& frame);
+/// The payload of the calls; null: not known.
+nlohmann::ordered_json bytes_json(const LocalSite& own);
 /// The means of sampled intervals, and their number.
 nlohmann::ordered_json intervals_json(const Intervals& intervals);
 /// Adds the key `waits_for`, longest wait first, with times divided by `by`; nothing if no rank is known.

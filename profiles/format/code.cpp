@@ -7,13 +7,16 @@
 
 #include "core/base/text.hpp"
 #include "profiles/format/callers.hpp"
+#include "profiles/format/profile_keys.hpp"
 
 namespace latecomer::profiles {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json id_json(std::uint64_t id) { return id == 0 ? Json(nullptr) : Json(core::hex16(id)); }
+std::optional<std::string> known_id(std::uint64_t id) {
+  return id == 0 ? std::nullopt : std::optional(core::hex16(id));
+}
 
 }  // namespace
 
@@ -29,29 +32,26 @@ Json code_json(const Merged& all, int per_row) {
   Json out = {{"places", Json::array()}, {"samples", Json::array()}, {"stretches", Json::array()}};
   for (const auto& [samples, place] : order) {
     index.emplace(place->frame.site, index.size());
-    out["places"].push_back({{"frame", frame_json(place->frame)},
-                             {"function_offset", core::hexadecimal(place->start)},
-                             {"samples", samples}});
+    out["places"].push_back(
+        kPlaceKeys.json(PlaceRow{frame_json(place->frame), core::hexadecimal(place->start), samples}));
   }
-  const auto rank_of = [&](std::int32_t row) { return row * per_row; };
   for (const auto& [key, rows] : all.code.samples) {
     const auto known = index.find(key.place);
-    Json one = {{"place", known == index.end() ? Json(nullptr) : Json(known->second)},
-                {"next", id_json(key.next)},
-                {"collective", id_json(key.collective)},
-                {"by_rank", Json::array()}};
-    if (key.others != 0) one["other_threads"] = true;
-    for (const auto& [row, samples] : rows) one["by_rank"].push_back({{"rank", rank_of(row)}, {"samples", samples}});
-    out["samples"].push_back(std::move(one));
+    SamplesRow one{.place = {},
+                   .next = known_id(key.next),
+                   .collective = known_id(key.collective),
+                   .by_rank = Json::array(),
+                   .others = key.others != 0};
+    if (known != index.end()) one.place = known->second;
+    for (const auto& [row, samples] : rows)
+      one.by_rank.push_back(kRankSamplesKeys.json(SamplesOfRank{row * per_row, samples}));
+    out["samples"].push_back(kSamplesKeys.json(one));
   }
   for (const auto& [key, rows] : all.code.stretches) {
-    Json one = {{"from", id_json(key.from)},
-                {"to", id_json(key.to)},
-                {"collective", id_json(key.collective)},
-                {"by_rank", Json::array()}};
+    StretchesRow one{known_id(key.from), known_id(key.to), known_id(key.collective), Json::array()};
     for (const auto& [row, sums] : rows)
-      one["by_rank"].push_back({{"rank", rank_of(row)}, {"stretches", sums.stretches}, {"time_ns", sums.time}});
-    out["stretches"].push_back(std::move(one));
+      one.by_rank.push_back(kRankStretchesKeys.json(StretchesOfRank{row * per_row, sums.stretches, sums.time}));
+    out["stretches"].push_back(kStretchesKeys.json(one));
   }
   return out;
 }

@@ -14,8 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string algorithm_of(int index) { return index < 0 ? "native" : std::string(core::algorithm_at(index).name); }
-
 Json describe(const core::SlotReport& r, int comm_size) {
   Json out;
   out["site"] = SiteKey{r.site, r.signature.op, comm_size}.id();
@@ -26,29 +24,18 @@ Json describe(const core::SlotReport& r, int comm_size) {
 
 }  // namespace
 
+std::string algorithm_named(std::int32_t index) {
+  return index < 0 ? "native" : std::string(core::algorithm_at(index).name);
+}
+
 std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t announced_at, const core::Plan& plan,
                       const std::vector<core::SlotReport>& reports) {
-  Json out = {{"communicator", core::hex16(communicator)},
-              {"comm_size", comm_size},
-              {"announced_at", announced_at},
-              {"period", plan.period},
-              {"first", plan.first}};
   Json slots = Json::array();
   for (std::size_t i = 0; i < plan.entries.size(); ++i) {
     const core::PlanEntry& e = plan.entries[i];
-    Json slot = {{"signature", core::hex16(e.signature)},
-                 {"algorithm", algorithm_of(e.algorithm)},
-                 {"segments", e.segments},
-                 {"overlap", e.overlap != 0},
-                 {"pattern", e.pattern < 0 ? Json(nullptr) : Json(e.pattern)},
-                 {"sizes", e.sizes < 0 ? Json(nullptr) : Json(e.sizes)}};
-    if (e.turns != 0) {
-      slot["trial_calls"] = e.trial;
-      for (int t = 0; t < e.turns; ++t) {
-        const core::PlanEntry& turn = plan.turns[static_cast<std::size_t>(e.first_turn + t)];
-        slot["rota"].push_back({{"algorithm", algorithm_of(turn.algorithm)}, {"segments", turn.segments}});
-      }
-    }
+    Json slot = kSlotKeys.json(e);
+    for (int t = 0; t < e.turns; ++t)
+      slot["rota"].push_back(kTurnKeys.json(plan.turns[static_cast<std::size_t>(e.first_turn + t)]));
     const core::SlotReport* report = nullptr;
     if (plan.period != 0 && reports.size() == plan.entries.size() && reports[i].signature.hash() == e.signature)
       report = &reports[i];
@@ -58,10 +45,7 @@ std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t a
     if (report) slot.update(describe(*report, comm_size));
     slots.push_back(std::move(slot));
   }
-  out["slots"] = std::move(slots);
-  out["patterns_ns"] = plan.patterns;
-  out["sizes_bytes"] = plan.sizes;
-  return json_text(out);
+  return json_text(kPlanKeys.json(PlanRow{core::hex16(communicator), comm_size, announced_at, plan, std::move(slots)}));
 }
 
 namespace {
@@ -74,7 +58,7 @@ bool is_of_world(std::string_view plan) {
 
 std::string decision_json(const core::SlotReport& r, int comm_size) {
   Json out = describe(r, comm_size);
-  out["algorithm"] = algorithm_of(r.algorithm);
+  out["algorithm"] = algorithm_named(r.algorithm);
   return json_text(out);
 }
 

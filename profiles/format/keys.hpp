@@ -162,15 +162,19 @@ struct KeyTable {
   void describe(nlohmann::ordered_json& schema, bool optional = false) const {
     std::vector<std::string> required = schema.value("required", std::vector<std::string>());
     each([&](const auto& key) {
+      using Value = typename std::remove_cvref_t<decltype(key)>::template Value<From>;
       const std::string name(key.name);
       auto& property = schema["properties"][name];
-      const auto words = property.is_null() ? property : property.value("enum", nlohmann::ordered_json());
-      property = schema_of<typename std::remove_cvref_t<decltype(key)>::template Value<From>>(key.sign);
-      if (key.spare && property.contains("anyOf")) property = nlohmann::ordered_json(property["anyOf"][0]);
-      if (!words.is_null()) property = {{"enum", words}};  // the file names the texts that a key may have
+      if constexpr (!std::is_same_v<Value, nlohmann::ordered_json>) {  // else the file describes the object or the list
+        const nlohmann::ordered_json before = property;
+        property = schema_of<Value>(key.sign);
+        if (key.spare && property.contains("anyOf")) property = nlohmann::ordered_json(property["anyOf"][0]);
+        if (before.contains("enum")) property = {{"enum", before["enum"]}};  // the texts that the key may have
+        if (before.contains("pattern")) property["pattern"] = before["pattern"];
+      }
       property["description"] = key.meaning;
-      std::erase(required, name);
-      if (!optional && !key.older && !key.spare) required.push_back(name);
+      if (optional || key.older || key.spare) std::erase(required, name);
+      else if (std::ranges::find(required, name) == required.end()) required.push_back(name);
     });
     schema["required"] = required;
   }

@@ -117,10 +117,9 @@ Sampled match_samples(const Merged& all, SiteBook& book) {
 }
 
 /// The value of `job.network_from`.
-Json source_json(NetworkFrom from) {
-  constexpr const char* kSources[] = {nullptr, "policy", "start", "end"};
-  const char* source = kSources[static_cast<int>(from)];
-  return source ? Json(source) : Json(nullptr);
+std::optional<std::string> source_of(NetworkFrom from) {
+  constexpr const char* kSources[] = {"", "policy", "start", "end"};
+  return from == NetworkFrom::none ? std::nullopt : std::optional<std::string>(kSources[static_cast<int>(from)]);
 }
 
 std::string algorithm_name(std::uint8_t index) {
@@ -168,56 +167,31 @@ class ProfileWriter {
     std::vector<std::string> never = never_ran(rows);
     for (const std::string& line : never) warnings_.push_back(line);
     note_unplanned(never);
-    const Json head = {
-        {"key", core::hex16(all_.sum.job_key)},
-        {"network", network_ ? Json::parse(core::network_text(*network_)) : Json(nullptr)},
-        {"network_from", source_json(job.network_from)},
-        {"program", job.program},
-        {"command_line", job.command_line},
-        {"ranks", job.ranks},
-        {"hosts", std::vector<std::string>(hosts_.begin(), hosts_.end())},
-        {"start", job.start},
-        {"wall_time_s", job.wall_time_s},
-        {"unfinished", std::ranges::count(all_.members, false, &Member::finished)},
-        {"snapshots", reach_json()},
-        {"mpi_library", job.mpi_library},
-        {"mode", job.mode},
-        {"promised", job.promised.given ? kPromisedKeys.json(job.promised) : Json(nullptr)},
-        {"history", job.history.file.empty() ? Json(nullptr) : kHistoryKeys.json(job.history)},
-        {"edges", edges_ == 0 ? Json(nullptr)
-                              : Json({{"calls", edges_}, {"mean_fraction", edge_sum_ / static_cast<double>(edges_)}})},
-        {"first_call", book_.first_call.arrival == INT64_MAX ? Json(nullptr) : kFirstCallKeys.json(book_.first_call)}};
+    const Json head = kJobKeys.json(JobRow{
+        .info = all_.sum.job,
+        .key = core::hex16(all_.sum.job_key),
+        .network = network_ ? Json::parse(core::network_text(*network_)) : Json(nullptr),
+        .network_from = source_of(job.network_from),
+        .hosts = {hosts_.begin(), hosts_.end()},
+        .unfinished = static_cast<int>(std::ranges::count(all_.members, false, &Member::finished)),
+        .snapshots = all_.reach ? kReachKeys.json(*all_.reach) : Json(nullptr),
+        .promised = job.promised.given ? kPromisedKeys.json(job.promised) : Json(nullptr),
+        .history = job.history.file.empty() ? Json(nullptr) : kHistoryKeys.json(job.history),
+        .edges = edges_ == 0 ? Json(nullptr) : kEdgeKeys.json(EdgeSums{edges_, edge_sum_}),
+        .first_call = book_.first_call.arrival == INT64_MAX ? Json(nullptr) : kFirstCallKeys.json(book_.first_call)});
     put("{\"format\": \"latecomer-profile\",\n\"version\": 1,\n\"job\": " + json_text(head, 1) + ",\n\"clock\": [");
     for (std::size_t i = 0; i < all_.members.size(); ++i) {
-      const Member& p = all_.members[i];
-      put(std::string(i ? "," : "") + "\n" +
-          json_text(Json({{"rank", p.rank},
-                          {"host", p.host},
-                          {"offset_ns", p.clock_offset},
-                          {"uncertainty_ns", p.clock_uncertainty < 0 ? Json(nullptr) : Json(p.clock_uncertainty)},
-                          {"looks", p.clock_looks}})));
+      put(std::string(i ? "," : "") + "\n" + json_text(kClockKeys.json(all_.members[i])));
     }
     put("],\n\"processes\": [");
     const std::optional<Nanoseconds> last_end = last_to_end();
     for (std::size_t i = 0; i < all_.members.size(); ++i) {
       const Member& p = all_.members[i];
       Json process = kProcessKeys.json(p.process);
-      process["rank"] = p.rank;
-      process["host"] = p.host;
-      if (all_.reach) process["covered_ns"] = 1e9 * all_.reach->covered.at(p.rank);
-      process["cores"] = p.process.cores;
-      process["host_cores"] = p.process.host_cores;
-      if (!p.process.core_list.empty()) process["core_list"] = p.process.core_list;
-      process["waiting"] = p.process.courteous ? "courteous" : "spin";
-      process["cost_ns"] = p.process.cost.sum();
-      if (p.process.init > 0) process["init_ns"] = p.process.init;
-      if (last_end) process["end_ns"] = *last_end - p.process.ended;
-      if (p.process.unlogged > 0) process["unlogged_ns"] = p.process.unlogged;
-      if (p.process.message_calls > p.process.message_calls_timed) {
-        process["message_calls"] = p.process.message_calls;
-        process["message_calls_timed"] = p.process.message_calls_timed;
-        process["messages_error_ns"] = p.process.messages_error;
-      }
+      ProcessOfRank run{.member = p, .covered = {}, .end = {}};
+      if (all_.reach) run.covered = 1e9 * all_.reach->covered.at(p.rank);
+      if (last_end) run.end = *last_end - p.process.ended;
+      kRunKeys.write(process, run);
       add_peers(process, p.process.peers, 1);
       add_threads(process, p.process);
       add_sampling(process, p.process.sampling);
@@ -527,23 +501,19 @@ class ProfileWriter {
   void write_site(const SiteRow& row) {
     const bool folded = row.key.site == 0 && row.key.comm_size == 0;
     const LocalSite& own = *row.own;
-    Json head;
-    head["id"] = row.key.id();
-    head["frames"] = frames_of(row.key.site, folded);
-    head["op"] = folded ? "several" : std::string(core::name_of(row.key.op));
-    head["comm_size"] = row.key.comm_size;
-    head["calls"] = row.calls;
-    head["rank_calls"] = own.calls;
-    head["patterns"] = row.pattern ? row.pattern->share_of_calls(row.pattern->calls, row.calls) : 0;
-    head["rested"] = row.rested;
-    if (row.pattern && row.pattern->estimated()) {
-      head["logged"] = row.pattern->logged;
-      head["waited_error_ns"] = row.pattern->waits.error();
-    }
-    if (own.sized > 0)
-      head["bytes"] = {
-          {"min", own.bytes_min}, {"mean", own.bytes_sum / static_cast<double>(own.sized)}, {"max", own.bytes_max}};
-    else head["bytes"] = nullptr;
+    const bool estimated = row.pattern && row.pattern->estimated();
+    const Json head = kSiteKeys.json(
+        SiteHead{.id = row.key.id(),
+                 .frames = frames_of(row.key.site, folded),
+                 .op = folded ? "several" : std::string(core::name_of(row.key.op)),
+                 .comm_size = row.key.comm_size,
+                 .calls = row.calls,
+                 .rank_calls = own.calls,
+                 .patterns = row.pattern ? row.pattern->share_of_calls(row.pattern->calls, row.calls) : 0,
+                 .rested = row.rested,
+                 .logged = estimated ? std::optional(row.pattern->logged) : std::nullopt,
+                 .waited_error = estimated ? std::optional(row.pattern->waits.error()) : std::nullopt,
+                 .bytes = bytes_json(own)});
     static const PatternSite kNone;
     const PatternSite& p = row.pattern ? *row.pattern : kNone;
     std::string text = json_text(head);
@@ -557,9 +527,9 @@ class ProfileWriter {
     text += ",\n \"imbalance_factor\":";
     if (network_ && p.factor_milli.count() > 0) p.factor_milli.write_json(text, "1", 1000);
     else text += "null";
-    double waited = 0;
-    for (const auto& [number, r] : p.ranks.rows()) waited += r.waited_ns;
-    write_number(text, ",\n \"waited_ns\":", waited);
+    SiteSums sums{.waited = 0, .divergent = p.divergent_calls};
+    for (const auto& [number, r] : p.ranks.rows()) sums.waited += r.waited_ns;
+    kSiteSumKeys.append(text, sums);
     if (own.before.samples > 0) {
       Json all = intervals_json(own.before);
       all.erase("waits_for");  // of one rank only
@@ -590,20 +560,22 @@ class ProfileWriter {
     for (const auto& [algorithm, d] : p.dispatch) {
       const std::string name = algorithm_name(algorithm);
       const std::uint64_t served = p.estimated() && p.dispatch.size() == 1 ? row.calls : d.calls;
-      Json& out = dispatch[name] = {{"calls", served + (algorithm == 0 ? row.rested : 0)},
-                                    {"mean_elapsed_ns", d.elapsed_sum / static_cast<double>(d.calls)},
-                                    {"mean_after_last_ns", d.after_last_sum / static_cast<double>(d.calls)},
-                                    {"predicted_ns", nullptr},
-                                    {"reason", algorithm == 0 ? "no rule in force" : "policy rule"}};
+      const auto mean = [&](double sum) { return sum / static_cast<double>(d.calls); };
+      DispatchRow out{.calls = served + (algorithm == 0 ? row.rested : 0),
+                      .elapsed = mean(d.elapsed_sum),
+                      .after_last = mean(d.after_last_sum),
+                      .predicted = {},
+                      .reason = algorithm == 0 ? "no rule in force" : "policy rule"};
       // Of several decisions at one site (sizes, positions in the period), show the one with most calls.
       std::uint64_t most = 0;
       if (decided != decisions_.end())
         for (const Json& one : decided->second)
           if (one["algorithm"] == name && one["calls"].get<std::uint64_t>() >= most) {
             most = one["calls"];
-            out["predicted_ns"] = algorithm == 0 ? one["native_predicted_ns"] : one["predicted_ns"];
-            out["reason"] = one["reason"];
+            read_value(one[algorithm == 0 ? "native_predicted_ns" : "predicted_ns"], out.predicted);
+            out.reason = one["reason"];
           }
+      dispatch[name] = kDispatchKeys.json(out);
     }
     text += "],\n \"decisions\":" + json_text((decided == decisions_.end() ? Json::array() : decided->second));
     std::uint64_t served = 0;
@@ -614,14 +586,13 @@ class ProfileWriter {
       Json sources = Json::object();
       for (const auto& [name, source] : {std::pair{"history", p.history}, std::pair{"edge", p.edge}})
         if (source.calls > 0)
-          sources[name] = {{"calls", source.calls},
-                           {"mean_error_ns", source.error_sum_ns / static_cast<double>(source.calls)}};
+          sources[name] =
+              kSourceKeys.json(SourceRow{source.calls, source.error_sum_ns / static_cast<double>(source.calls)});
       if (const std::uint64_t known = p.history.calls + p.edge.calls; known < served)
-        sources["none"] = {{"calls", served - known}};
+        sources["none"] = kSourceKeys.json(SourceRow{served - known, {}});
       text += ",\n \"pattern_sources\":" + json_text(sources);
     }
-    text +=
-        ",\n \"dispatch\":" + json_text(dispatch) + ",\"divergent_calls\":" + std::to_string(p.divergent_calls) + "}";
+    text += ",\n \"dispatch\":" + json_text(dispatch) + "}";
     put(text);
   }
 
@@ -629,13 +600,6 @@ class ProfileWriter {
     char text[32];
     std::snprintf(text, sizeof text, "%.1f s", s);
     return text;
-  }
-
-  Json reach_json() const {
-    if (!all_.reach) return nullptr;
-    double sum = 0;
-    for (const auto& [rank, end] : all_.reach->covered) sum += end;
-    return {{"first_end_s", all_.reach->first_end}, {"last_end_s", all_.reach->last_end}, {"rank_time_s", sum}};
   }
 
   /// The time at which the last rank entered MPI_Finalize. Empty: some rank did not, or is not here, or clocks were
@@ -670,7 +634,7 @@ class ProfileWriter {
     Json out = Json::array();
     for (std::size_t i = 0; i < std::size(kUncounted); ++i)
       if (const UncountedCalls& kind = all_.sum.not_counted.of[i]; kind.calls > 0)
-        out.push_back({{"what", std::string(kUncounted[i].key)}, {"calls", kind.calls}, {"ranks", kind.ranks}});
+        out.push_back(kUncountedKeys.json(UncountedRow{std::string(kUncounted[i].key), kind.calls, kind.ranks}));
     return out;
   }
 
@@ -706,35 +670,27 @@ class ProfileWriter {
   }
 
   static void add_sampling(Json& process, const Sampling& of) {
-    if (of.hz > 0) process["sampling"] = {{"hz", of.hz}, {"taken", of.taken}, {"lost", of.lost}};
-    else if (!of.why_not.empty()) process["sampling"] = {{"hz", 0}, {"why_not", of.why_not}};
+    if (of.hz == 0 && of.why_not.empty()) return;
+    process["sampling"] = kSamplingKeys.json(SamplesTaken{of.hz, of.taken, of.lost, of.hz > 0 ? "" : of.why_not});
     if (of.others == 0 && of.others_why_not.empty()) return;
-    Json& others = process["sampling"]["other_threads"] = {
-        {"threads", of.others}, {"hz", of.others_hz}, {"taken", of.others_taken}, {"lost", of.others_lost}};
-    if (!of.others_why_not.empty()) others["why_not"] = of.others_why_not;
+    process["sampling"]["other_threads"] = kOtherSamplingKeys.json(
+        SamplesTaken{of.others_hz, of.others_taken, of.others_lost, of.others_why_not, of.others});
   }
 
   /// Of the threads that did not start MPI.
   static void add_threads(Json& process, const Process& of) {
     if (of.threads.empty()) return;
     process["all_threads_in_mpi_ns"] = of.all_inside;
-    for (const ThreadSums& row : of.threads) {
-      Json one = {{"threads", row.threads}, {"calls", row.calls}};
-      for (std::size_t i = 0; i < row.time.size(); ++i) one[std::string(kThreadParts[i])] = row.time[i];
-      if (row.shared != 0) one["shared"] = true;
-      process["threads"].push_back(one);
-    }
+    for (const ThreadSums& row : of.threads) process["threads"].push_back(kThreadKeys.json(row));
   }
 
   void add_lengths(Json& site, const TimedKey& key) const {
     const auto found = all_.lengths.find(key);
     if (found == all_.lengths.end()) return;
-    site["messages"] = found->second.count();
-    site["bytes"] = found->second.bytes;
+    kLengthsKeys.write(site, found->second);
     for (std::size_t i = 0; i < Lengths::kBuckets; ++i)
-      if (found->second.messages[i] > 0)
-        site["lengths"].push_back(
-            {{"least", i == 0 ? 0 : std::uint64_t{1} << (i - 1)}, {"messages", found->second.messages[i]}});
+      if (const std::uint64_t messages = found->second.messages[i]; messages > 0)
+        site["lengths"].push_back(kLengthKeys.json(LengthRow{i == 0 ? 0 : std::uint64_t{1} << (i - 1), messages}));
   }
 
   /// What went between pairs of ranks.
@@ -766,13 +722,13 @@ class ProfileWriter {
     for (const auto& [key, sums] : all) {
       const bool folded = key.site == 0;
       const std::string_view section = kMpiCalls[key.call].section;
-      Json head = {{"id", core::hex16(folded ? 0 : core::mix64(key.site + key.call))},
-                   {"frames", frames_of(key.site, folded)},
-                   {"call", folded ? "several" : kMpiCalls[key.call].name},
-                   {"part", folded                                    ? "several"
-                            : section == "files"                      ? "files"
-                            : section == "others" || section == "job" ? "other"
-                                                                      : "messages"}};
+      Json head = kTimedHeadKeys.json(TimedHead{.id = core::hex16(folded ? 0 : core::mix64(key.site + key.call)),
+                                                .frames = frames_of(key.site, folded),
+                                                .call = folded ? "several" : std::string(kMpiCalls[key.call].name),
+                                                .part = folded                                    ? "several"
+                                                        : section == "files"                      ? "files"
+                                                        : section == "others" || section == "job" ? "other"
+                                                                                                  : "messages"});
       kTimedKeys.write(head, sums);
       add_lengths(head, key);
       kinds.add_to_site(head, key);
@@ -781,8 +737,8 @@ class ProfileWriter {
       text += ",\n \"by_rank\":[";
       bool first = true;
       for (const auto& [number, one] : all_.timed.at(key)) {
-        Json row = {{"rank", number * per_row_}};
-        if (per_row_ > 1) row["ranks"] = std::clamp(all_.sum.job.ranks - number * per_row_, 1, per_row_);
+        const int shared = per_row_ > 1 ? std::clamp(all_.sum.job.ranks - number * per_row_, 1, per_row_) : 0;
+        Json row = kTimedRowKeys.json(RowOfRanks{number * per_row_, shared});
         kTimedKeys.write(row, one);
         add_peers(row, one.peers, 1);
         kinds.add_to_row(row, key, number);
@@ -936,7 +892,7 @@ core::Result<bool> add_network(const std::string& path, const core::Network& net
     return text.substr(1, text.size() - 3);  // without the braces
   };
   const std::string unknown = keys(nullptr, nullptr),
-                    known = keys(Json::parse(core::network_text(network)), source_json(NetworkFrom::end));
+                    known = keys(Json::parse(core::network_text(network)), *source_of(NetworkFrom::end));
   ssize_t size = next();
   if (size < 0) return core::Error{"cannot read '" + path + "': " + std::strerror(errno)};
   const std::string_view first(piece.data(), static_cast<std::size_t>(size));

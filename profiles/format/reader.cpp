@@ -18,7 +18,6 @@
 #include "profiles/format/profile_keys.hpp"
 #include "profiles/format/redact.hpp"
 #include "profiles/format/shape.hpp"
-#include "profiles/record/thread_sums.hpp"
 #include "profiles/symbols/names.hpp"
 
 namespace latecomer::profiles {
@@ -168,77 +167,44 @@ std::vector<analysis::ProcessFigures> processes_of(const Json& profile) {
   std::vector<analysis::ProcessFigures> out;
   for (const Json& p : profile.value("processes", Json::array())) {
     analysis::ProcessFigures& one = out.emplace_back();
-    one.rank = p["rank"].get<long>();
-    one.host = p["host"].get<std::string>();
     kProcessKeys.read(p, one);
     kProcessKeys.read(p, one.times);
-    one.cores = number_in(p, "cores");
-    one.host_cores = number_in(p, "host_cores");
-    one.core_list = p.value("core_list", "");
-    one.courteous = p.value("waiting", "") == "courteous";
-    if (one.wall > 0) {  // else the parts between the ends are not known
-      one.times.init = number_in(p, "init_ns");
-      one.times.end = number_in(p, "end_ns");
-      one.times.ends = one.times.init + one.times.end;
-      one.wall += one.times.ends;
-    }
-    one.covered = number_in(p, "covered_ns");
+    kRunKeys.read(p, one);
+    kRunKeys.read(p, one.times);
+    if (one.wall <= 0) one.times.init = one.times.end = 0;  // the parts between the ends are not known
+    one.times.ends = one.times.init + one.times.end;
+    one.wall += one.times.ends;
     if (one.covered > 0) one.covered += one.times.init;
-    one.messages_error = number_in(p, "messages_error_ns");
     one.peers = peers_of(p);
-    const auto read_sampling = [](const Json& in, analysis::SamplingFigures& to) {
-      to = {.hz = number_in(in, "hz"),
-            .taken = number_in(in, "taken"),
-            .lost = number_in(in, "lost"),
-            .why_not = in.value("why_not", ""),
-            .threads = number_in(in, "threads")};
-    };
     if (const auto sampling = p.find("sampling"); sampling != p.end()) {
-      read_sampling(*sampling, one.sampling);
+      kSamplingKeys.read(*sampling, one.sampling);
       if (const auto others = sampling->find("other_threads"); others != sampling->end())
-        read_sampling(*others, one.other_sampling);
+        kOtherSamplingKeys.read(*others, one.other_sampling);
     }
     one.all_threads_inside = number_in(p, "all_threads_in_mpi_ns");
     for (const Json& row : p.value("threads", Json::array())) {
-      analysis::ProcessFigures::Threads& its = one.threads.emplace_back();
-      its.threads = number_in(row, "threads");
-      its.calls = number_in(row, "calls");
-      for (const std::string_view part : kThreadParts) its.time.push_back(number_in(row, part));
-      its.shared = row.value("shared", false);
+      kThreadKeys.read(row, one.threads.emplace_back());
+      kThreadKeys.read(row, one.threads.back().times);
     }
   }
   return out;
 }
 
-std::optional<double> known(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() || found->is_null() ? std::optional<double>() : found->get<double>();
-}
-
-std::string call_of(const Json& id) { return id.is_null() ? "" : id.get<std::string>(); }
-
 analysis::CodeFigures code_of(const Json& code) {
   analysis::CodeFigures out;
-  for (const Json& one : code["places"])
-    out.places.push_back(
-        {frame_of(one["frame"]), one["function_offset"].get<std::string>(), one["samples"].get<double>()});
+  using Figures = analysis::CodeFigures;
+  for (const Json& one : code["places"]) {
+    out.places.push_back(kPlaceKeys.as<Figures::Place>(one));
+    out.places.back().frame = frame_of(one["frame"]);
+  }
   for (const Json& one : code["samples"]) {
-    analysis::CodeFigures::Samples& to = out.samples.emplace_back();
-    // Only a damaged profile has a place that is not there.
-    if (const Json& place = one["place"]; !place.is_null() && place.get<std::size_t>() < out.places.size())
-      to.place = place.get<std::size_t>();
-    to.next = call_of(one["next"]);
-    to.collective = call_of(one["collective"]);
-    to.others = one.value("other_threads", false);
-    for (const Json& row : one["by_rank"]) to.rows.emplace_back(row["rank"].get<long>(), row["samples"].get<double>());
+    Figures::Samples& to = out.samples.emplace_back(kSamplesKeys.as<Figures::Samples>(one));
+    if (to.place && *to.place >= out.places.size()) to.place.reset();  // in a damaged profile only
+    for (const Json& row : one["by_rank"]) to.rows.push_back(kRankSamplesKeys.as<Figures::Samples::Row>(row));
   }
   for (const Json& one : code["stretches"]) {
-    analysis::CodeFigures::Stretch& to = out.stretches.emplace_back();
-    to.from = call_of(one["from"]);
-    to.to = call_of(one["to"]);
-    to.collective = call_of(one["collective"]);
-    for (const Json& row : one["by_rank"])
-      to.rows.push_back({row["rank"].get<long>(), row["stretches"].get<double>(), row["time_ns"].get<double>()});
+    Figures::Stretch& to = out.stretches.emplace_back(kStretchesKeys.as<Figures::Stretch>(one));
+    for (const Json& row : one["by_rank"]) to.rows.push_back(kRankStretchesKeys.as<Figures::Stretch::Row>(row));
   }
   return out;
 }
@@ -263,17 +229,16 @@ std::vector<analysis::RankTotals> sums_of(const Json& profile) {
 }
 
 analysis::TimedCalls timed_site_of(const Json& json) {
-  analysis::TimedCalls out;
-  out.id = json["id"].get<std::string>();
-  out.call = json["call"].get<std::string>();
-  out.part = json["part"].get<std::string>();
+  auto out = kTimedHeadKeys.as<analysis::TimedCalls>(json);
   for (const Json& frame : json["frames"]) out.frames.push_back(frame_of(frame));
   kTimedKeys.read(json, out);
-  out.messages = number_in(json, "messages");
-  out.bytes = number_in(json, "bytes");
+  kLengthsKeys.read(json, out);
   if (const auto kinds = json.find("kinds"); kinds != json.end()) kMessageKindKeys.read(*kinds, out.kinds);
-  for (const Json& row : json["by_rank"])
-    out.rows.push_back({rank_in(number_in(row, "rank")), number_in(row, "time_ns"), peers_of(row)});
+  for (const Json& row : json["by_rank"]) {
+    analysis::TimedCalls::Row& to = out.rows.emplace_back(kTimedRowKeys.as<analysis::TimedCalls::Row>(row));
+    kTimedKeys.read(row, to);
+    to.peers = peers_of(row);
+  }
   return out;
 }
 
@@ -311,23 +276,10 @@ analysis::ProfileJob::Cost cost_of(const Json& profile, const Json& cost) {
 
 analysis::ProfileJob job_of(const Json& profile) {
   const Json& job = profile["job"];
-  analysis::ProfileJob out;
-  out.program = job["program"].get<std::string>();
-  out.command_line = job["command_line"].get<std::string>();
-  out.start = job["start"].get<std::string>();
-  out.mpi_library = job["mpi_library"].get<std::string>();
-  out.mode = job["mode"].get<std::string>();
-  out.ranks = job["ranks"].get<int>();
+  auto out = kJobKeys.as<analysis::ProfileJob>(job);
   out.hosts = job["hosts"].size();
-  out.wall = 1e9 * job["wall_time_s"].get<double>();
-  if (const Json from = job.value("network_from", Json(nullptr)); from.is_string())
-    out.network_from = from.get<std::string>();
-  out.unfinished = job.value("unfinished", 0);
-  if (const Json reach = job.value("snapshots", Json(nullptr)); !reach.is_null()) {
-    out.first_end = 1e9 * reach["first_end_s"].get<double>();
-    out.last_end = 1e9 * reach["last_end_s"].get<double>();
-    out.covered = 1e9 * reach["rank_time_s"].get<double>();
-  }
+  if (const Json reach = job.value("snapshots", Json(nullptr)); !reach.is_null()) kReachKeys.read(reach, out);
+  for (double* seconds : {&out.wall, &out.first_end, &out.last_end, &out.covered}) *seconds *= 1e9;
   if (const Json promised = job.value("promised", Json(nullptr)); !promised.is_null())
     out.promised = kPromisedKeys.as<core::Promised>(promised);
   if (const Json history = job.value("history", Json(nullptr)); !history.is_null())
@@ -370,15 +322,9 @@ analysis::DecisionFigures decision_of(const Json& json) {
 }
 
 analysis::CallerFigures caller_of(const Json& json) {
-  analysis::CallerFigures out;
+  auto out = kCallerKeys.as<analysis::CallerFigures>(json);
   for (const Json& frame : json["frames"]) out.frames.push_back(frame_of(frame));
-  out.calls = json["calls"].get<double>();
-  out.patterns = json["patterns"].get<double>();
-  out.waited = json["waited_ns"].get<double>();
-  if (!json["bytes"].is_null()) out.bytes = json["bytes"]["mean"].get<double>();
-  // Without records of all ranks, a caller has no means.
-  out.imbalance = number_in(json, "mean_imbalance_ns");
-  out.after_last = number_in(json, "mean_after_last_ns");
+  if (!json["bytes"].is_null()) kBytesKeys.read(json["bytes"], out);
   if (const auto before = json.find("before"); before != json.end()) out.before = intervals_of(*before);
   for (const Json& row : json["awaited"]) out.ranks.push_back(row_of(row));
   return out;
@@ -386,40 +332,31 @@ analysis::CallerFigures caller_of(const Json& json) {
 
 /// A site without its rows of ranks. The profile has the shape of the schema.
 Site site_of(const Json& json) {
-  Site site;
-  site.op = json["op"].get<std::string>();
-  site.comm_size = json["comm_size"].get<double>();
-  site.calls = json["calls"].get<double>();
-  site.patterns = number_in(json, "patterns");
-  site.id = json["id"].get<std::string>();
+  Site site = kSiteKeys.as<Site>(json);
+  kSiteSumKeys.read(json, site);
   for (const Json& frame : json["frames"]) site.frames.push_back(frame_of(frame));
-  site.rank_calls = json["rank_calls"].get<double>();
-  site.rested = number_in(json, "rested");
-  site.logged = json.contains("logged") ? number_in(json, "logged") : site.patterns;
-  site.waited_error = number_in(json, "waited_error_ns");
-  site.divergent = json["divergent_calls"].get<double>();
-  if (const Json& bytes = json["bytes"]; !bytes.is_null()) {
-    site.bytes = bytes["mean"].get<double>();
-    site.least_bytes = bytes["min"].get<std::int64_t>();
-    site.most_bytes = bytes["max"].get<std::int64_t>();
-  }
+  if (!json.contains("logged")) site.logged = site.patterns;
+  if (!json["bytes"].is_null()) kBytesKeys.read(json["bytes"], site);
   site.elapsed = histogram_of(json["elapsed_ns"]);
   site.first_to_last = histogram_of(json["imbalance_ns"]);
   site.after_last_histogram = histogram_of(json["after_last_ns"]);
-  for (const auto& [name, d] : json["dispatch"].items())
-    site.dispatch.push_back(
-        {name, d["calls"].get<double>(), d["mean_elapsed_ns"].get<double>(), d["mean_after_last_ns"].get<double>()});
+  for (const auto& [name, d] : json["dispatch"].items()) {
+    site.dispatch.push_back({.algorithm = name});
+    kDispatchKeys.read(d, site.dispatch.back());
+  }
   if (const auto decisions = json.find("decisions"); decisions != json.end())
     for (const Json& decision : *decisions) site.decisions.push_back(decision_of(decision));
   if (const auto sources = json.find("pattern_sources"); sources != json.end())
-    for (const auto& [name, source] : sources->items())
-      site.sources.push_back({name, source["calls"].get<double>(), known(source, "mean_error_ns")});
+    for (const auto& [name, source] : sources->items()) {
+      site.sources.push_back({.name = name, .error = {}});
+      kSourceKeys.read(source, site.sources.back());
+    }
   if (const auto callers = json.find("callers"); callers != json.end())
     for (const Json& caller : *callers) site.callers.push_back(caller_of(caller));
   site.imbalance = site.first_to_last.mean;
   site.after_last = site.after_last_histogram.mean;
   // Profiles of the first versions hold the time from first to last arrival only.
-  site.waited = json.contains("waited_ns") ? number_in(json, "waited_ns") : site.imbalance * (site.calls - site.rested);
+  if (!json.contains("waited_ns")) site.waited = site.imbalance * site.unrested();
   if (const auto before = json.find("before"); before != json.end()) site.before = intervals_of(*before);
   for (const analysis::Dispatch& d : site.dispatch) site.after_last_sum += d.calls * d.after_last;
   return site;
@@ -437,7 +374,7 @@ Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
   out.processes = processes_of(json);
   out.loads = loads_of(json);
   for (const Json& one : json.value("not_counted", Json::array()))
-    out.not_counted.push_back({one["what"].get<std::string>(), one["calls"].get<double>(), one["ranks"].get<double>()});
+    out.not_counted.push_back(kUncountedKeys.as<analysis::UncountedFigures>(one));
   const bool whole_runs =
       std::ssize(out.processes) == out.job.ranks &&
       std::ranges::all_of(out.processes, [](const auto& p) { return p.times.init > 0 && p.wall > p.times.init; });

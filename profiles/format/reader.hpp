@@ -11,8 +11,8 @@
 
 #include "profiles/analysis/profile.hpp"
 #include "profiles/base/progress.hpp"
-#include "profiles/format/recorded_calls.hpp"
 #include "profiles/files/shared_folder.hpp"
+#include "profiles/format/recorded_calls.hpp"
 
 namespace latecomer::profiles {
 

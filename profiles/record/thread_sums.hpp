@@ -3,9 +3,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <iterator>
-#include <string_view>
 
 #include "core/base/types.hpp"
 
@@ -13,13 +12,12 @@ namespace latecomer::profiles {
 
 /// The parts of a thread's time in MPI.
 enum class ThreadPart : std::uint8_t { collectives, messages, files, other };
-/// Their keys in files.
-inline constexpr std::string_view kThreadParts[] = {"collectives_ns", "messages_ns", "io_ns", "other_mpi_ns"};
+inline constexpr std::size_t kThreadParts = 4;
 
 /// The sums of a row: of one thread at a time. A later thread continues the row of one that has ended.
 struct ThreadSums {
   std::uint64_t threads = 0, calls = 0;
-  std::array<core::Nanoseconds, std::size(kThreadParts)> time{};
+  std::array<core::Nanoseconds, kThreadParts> time{};
   std::uint64_t shared = 0;  ///< 1: of the threads that found no row, of which several may run at a time
 };
 

@@ -46,7 +46,7 @@ constexpr SiteColumn kColumns[] = {
     {{"in call"},
      false,
      false,
-     [](const ShownRow& r) { return r.site ? percent(r.site->known_spent(), r.all_time, "-") : "-"; }},
+     [](const ShownRow& r) { return r.site ? percent(r.site->spent(), r.all_time, "-") : "-"; }},
     {{"wait, mean"}, true, false, [](const ShownRow& r) { return time_of(r, r.calls.imbalance); }},
     {{"after last"}, true, false, [](const ShownRow& r) { return time_of(r, r.calls.after_last); }},
     // A second rank would take the room of the place.
@@ -104,7 +104,7 @@ class SiteTable {
 void put_large_first(const Profile& profile, std::vector<const Site*>& sites) {
   const double least = kLarge * profile.job.rank_time();
   std::stable_partition(sites.begin(), sites.end(),
-                        [&](const Site* site) { return std::max(site->waited, site->known_spent()) >= least; });
+                        [&](const Site* site) { return std::max(site->waited, site->spent()) >= least; });
 }
 
 void print_sites(const Profile& profile, const std::vector<const Site*>& sites, std::size_t most, bool wide) {

@@ -3,9 +3,9 @@
 #include "profiles/render/timed_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "core/base/text.hpp"
@@ -104,13 +104,14 @@ void print_timed_sites(const Profile& profile, const std::vector<const analysis:
 }
 
 void print_threads(const Profile& profile, const std::vector<const analysis::TimedCalls*>& sites, std::size_t most) {
-  const auto time_in_mpi = [](const analysis::ProcessFigures::Threads& row) {
-    return std::accumulate(row.time.begin(), row.time.end(), 0.0);
+  const auto times_of = [](const analysis::ProcessFigures::Threads& row) {
+    return std::array{row.times.collectives, row.times.messages, row.times.io, row.times.other_mpi};
   };
   std::vector<std::pair<double, const analysis::ProcessFigures*>> ranks;
   for (const analysis::ProcessFigures& process : profile.processes) {
     double all = 0;
-    for (const auto& row : process.threads) all += time_in_mpi(row);
+    for (const auto& row : process.threads)
+      for (const double time : times_of(row)) all += time;
     if (!process.threads.empty()) ranks.emplace_back(all, &process);
   }
   if (ranks.empty()) return;
@@ -130,7 +131,7 @@ void print_threads(const Profile& profile, const std::vector<const analysis::Tim
       std::vector<std::string> cells{std::to_string(process->rank), std::to_string(static_cast<long>(row.threads)),
                                      std::to_string(static_cast<long>(row.calls))};
       // Several threads of a row may have run at a time.
-      for (const double time : row.time)
+      for (const double time : times_of(row))
         cells.push_back(row.shared ? human_time(time) : percent(Share::of(time, process->between()), "-"));
       const bool first = &row == process->threads.data();
       cells.push_back(first ? percent(Share::of(process->all_threads_inside, process->between()), "-") : "");
