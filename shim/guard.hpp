@@ -78,15 +78,16 @@ Outcome attempt(Work work) noexcept {
   return out;
 }
 
-/// Whether arrival patterns were lost because this process was out of memory.
+/// Whether arrival patterns were lost because this process was out of memory. Whoever loses some says it.
 inline std::atomic<bool> patterns_lacked_memory = false;
+inline void note_lack_of_memory() { patterns_lacked_memory.store(true, std::memory_order_relaxed); }
 
 /// Does local work for arrival patterns. Without memory they are lost, and this rank goes on, because others wait.
 template <typename Work>
 bool try_patterns(Work work) noexcept {
   const Outcome done = attempt(work);
   if (!done) warn("some arrival patterns are lost: %s", done.why);
-  if (done.no_memory) patterns_lacked_memory.store(true, std::memory_order_relaxed);
+  if (done.no_memory) note_lack_of_memory();
   return static_cast<bool>(done);
 }
 

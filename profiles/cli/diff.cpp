@@ -40,7 +40,9 @@ std::string algorithms(const Site& site) {
 
 struct Pair {
   const Site *before = nullptr, *after = nullptr;
-  double change() const { return (after ? after->spent() : 0) - (before ? before->spent() : 0); }
+  /// Both sides in the same way: a call that was only counted takes as long as the others.
+  static double time_of(const Site* site) { return site ? site->elapsed.mean * site->rank_calls : 0; }
+  double change() const { return time_of(after) - time_of(before); }
   const Site& either() const { return after ? *after : *before; }
 };
 

@@ -61,6 +61,22 @@ struct Key {
     if constexpr (kIsOptional<Value>) return spare && !value;
     else return spare && value == Value();
   }
+  /// The value as it is written. The reader refuses values below 0 where none may be: clocks that err make some.
+  template <class From>
+  Value<From> value_of(const From& from) const {
+    Value<From> value = std::invoke(of, from);
+    if constexpr (kIsOptional<Value<From>>) {
+      if (value) lift(*value);
+    } else {
+      lift(value);
+    }
+    return value;
+  }
+  template <class T>
+  void lift(T& value) const {
+    if constexpr (std::is_signed_v<T>)
+      if (!sign && value < T()) value = T();
+  }
   template <class T>
   static nlohmann::ordered_json json_of(const T& value) {
     if constexpr (kIsOptional<T>) return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
@@ -68,12 +84,12 @@ struct Key {
   }
   template <class From>
   void write(nlohmann::ordered_json& out, const From& from) const {
-    const auto& value = std::invoke(of, from);
+    const Value<From> value = value_of(from);
     if (!leaves_out(value)) out[std::string(name)] = json_of(value);
   }
   template <class From>
   void append(std::string& out, const From& from) const {
-    const auto& value = std::invoke(of, from);
+    const Value<From> value = value_of(from);
     if (leaves_out(value)) return;
     ((out += out.ends_with('{') ? "\"" : ",\"") += name) += "\":";
     if constexpr (std::is_same_v<Value<From>, double>) write_number(out, value);

@@ -680,7 +680,6 @@ class ProfileWriter {
   /// Of the threads that did not start MPI.
   static void add_threads(Json& process, const Process& of) {
     if (of.threads.empty()) return;
-    process["all_threads_in_mpi_ns"] = of.all_inside;
     for (const ThreadSums& row : of.threads) process["threads"].push_back(kThreadKeys.json(row));
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The keys of the objects of a profile, one row each. What is not here the writer makes as text: histograms, frames,
-// the record of arrivals, the costs by cause, and the last state.
+// The keys of the objects of a profile, one row each. Other objects are made where they are written, and the file of
+// the schema describes them: histograms, frames, the record of arrivals, the costs by cause, the last state, and the
+// names in a decision.
 #pragma once
 
 #include "core/base/text.hpp"
@@ -336,6 +337,15 @@ inline constexpr auto kRunKeys = table(
         .if_any(),
     key("messages_error_ns", "Standard error of `messages_ns`. That of a time in `waits_for` is at most as large.",
         &ProcessFigures::messages_error, of_timed(&Process::messages_error))
+        .if_any(),
+    key("all_threads_in_mpi_ns",
+        "Time for which all threads of the process that call MPI were inside timed calls at once, a lower bound. Only "
+        "then the whole process waits. Absent: only the thread that started MPI calls it.",
+        &ProcessFigures::all_threads_inside,
+        [](const ProcessOfRank& of) {
+          const Process& p = of.member.process;
+          return p.threads.empty() ? std::nullopt : std::optional(p.all_inside);
+        })
         .if_any());
 
 using ThreadFigures = ProcessFigures::Threads;
@@ -476,7 +486,6 @@ inline constexpr auto kCallerKeys = table(
         .if_any(),
     key("mean_after_last_ns", "Last arrival to last exit, mean of the calls.", &CallFigures::after_last,
         &CallerRow::after_last)
-        .with_sign()
         .if_any(),
     key("before", "Intervals that ended with an arrival from this caller. Absent: none was sampled.",
         &CallerRow::before)

@@ -181,7 +181,6 @@ std::vector<analysis::ProcessFigures> processes_of(const Json& profile) {
       if (const auto others = sampling->find("other_threads"); others != sampling->end())
         kOtherSamplingKeys.read(*others, one.other_sampling);
     }
-    one.all_threads_inside = number_in(p, "all_threads_in_mpi_ns");
     for (const Json& row : p.value("threads", Json::array())) {
       kThreadKeys.read(row, one.threads.emplace_back());
       kThreadKeys.read(row, one.threads.back().times);

@@ -110,6 +110,7 @@ void log_call(const ObservedCall& call) {
     // A record without its signature would shift the signatures behind it.
     if (log.records.size() > call.n - log.first) log.records.pop_back();
     ++log.missed;
+    note_lack_of_memory();
   }
 }
 
@@ -146,7 +147,9 @@ void weigh_epoch(CommState& state, Nanoseconds end) {
   EpochChoice& choice = state.choice;
   choice.length = std::max<Nanoseconds>(end - choice.began - (spent.in_run() - choice.spent), 1);
   const JobLock lock;
-  const Nanoseconds slice = end - std::exchange(lock->epochs_until, end), left = choice.classes.left();
+  // Threads come here in another order than their calls began.
+  const Nanoseconds slice = std::max<Nanoseconds>(end - std::exchange(lock->epochs_until, end), 0),
+                    left = choice.classes.left();
   if (choice.level == 0) return;
   const bool logged = !state.member.rests();
   core::EpochClasses::Weight weight;

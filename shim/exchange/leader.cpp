@@ -156,6 +156,7 @@ void announce_plan(CommState& state, std::uint64_t n) {
       lead.announcement = announced.serialize();
     }
   } catch (const std::bad_alloc&) {
+    note_lack_of_memory();
     state.tree.broken = true;
     announced = {};
     with_reserve([&] { lead.announcement = announced.serialize(); });  // the members wait for one
@@ -177,6 +178,7 @@ void announce_plan(CommState& state, std::uint64_t n) {
     }();
     if (at_once || now() >= lead.words_next) note_decisions(state);
   } catch (const std::bad_alloc&) {
+    note_lack_of_memory();
     state.tree.broken = true;
   }
   if (!plan) return;

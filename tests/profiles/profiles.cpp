@@ -14,6 +14,7 @@
 #include "core/base/text.hpp"
 #include "profiles/format/decisions.hpp"
 #include "profiles/format/history.hpp"
+#include "profiles/format/keys.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/prometheus.hpp"
 
@@ -728,6 +729,20 @@ TEST_CASE("profile: figures of the network are added to a whole file", "[profile
   CHECK(*core::read_file(path) == *text);
   CHECK_FALSE(add_network("no_such_profile.json", figures));
   std::remove(path.c_str());
+}
+
+TEST_CASE("profile: a time below 0 is written as 0 where the reader refuses it", "[profile]") {
+  struct Times {
+    double own;
+    std::optional<std::int64_t> other;
+  };
+  const auto keys = table(key("own", "", &Times::own), key("late", "", &Times::own).with_sign(),
+                          key("other", "", &Times::other), key("spare", "", &Times::own).if_any());
+  const Times wrong{-5, -7};
+  CHECK(keys.json(wrong).dump() == R"({"own":0.0,"late":-5.0,"other":0})");
+  std::string text = "{";
+  keys.append(text, wrong);
+  CHECK(nlohmann::ordered_json::parse(text + "}") == keys.json(wrong));
 }
 
 TEST_CASE("profile: the load of a host comes from one of its ranks, and what is not known is null", "[profile]") {
