@@ -78,7 +78,7 @@ Outcome attempt(Work work) noexcept {
   return out;
 }
 
-/// Whether arrival patterns were lost because this process was out of memory. Whoever loses some says it.
+/// Whether arrival patterns were lost because this process was out of memory. The code that loses some notes it.
 inline std::atomic<bool> patterns_lacked_memory = false;
 inline void note_lack_of_memory() { patterns_lacked_memory.store(true, std::memory_order_relaxed); }
 

@@ -13,8 +13,8 @@
 #include "profiles/base/mpi_version.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/launch/launch.hpp"
 #include "profiles/cli/version.hpp"
+#include "profiles/launch/launch.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {

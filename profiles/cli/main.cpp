@@ -8,8 +8,8 @@
 #include "core/base/text.hpp"
 #include "profiles/base/text.hpp"
 #include "profiles/cli/commands.hpp"
-#include "profiles/watch/live_ranks.hpp"
 #include "profiles/cli/version.hpp"
+#include "profiles/watch/live_ranks.hpp"
 
 namespace {
 

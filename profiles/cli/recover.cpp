@@ -12,15 +12,15 @@
 #include "profiles/base/text.hpp"
 #include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
-#include "profiles/watch/live_copies.hpp"
-#include "profiles/watch/live_ranks.hpp"
-#include "profiles/launch/name_profile.hpp"
+#include "profiles/files/spool.hpp"
 #include "profiles/format/last_state.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/reader.hpp"
 #include "profiles/format/redact.hpp"
-#include "profiles/files/spool.hpp"
+#include "profiles/launch/name_profile.hpp"
 #include "profiles/symbols/names.hpp"
+#include "profiles/watch/live_copies.hpp"
+#include "profiles/watch/live_ranks.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {

@@ -15,10 +15,10 @@
 #include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
+#include "profiles/cli/policy_text.hpp"
 #include "profiles/launch/ending.hpp"
 #include "profiles/launch/launch.hpp"
 #include "profiles/launch/output.hpp"
-#include "profiles/cli/policy_text.hpp"
 #include "profiles/launch/roll_call.hpp"
 #include "profiles/watch/watch.hpp"
 

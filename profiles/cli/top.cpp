@@ -14,17 +14,17 @@
 #include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/watch/live_ranks.hpp"
-#include "profiles/watch/screen.hpp"
+#include "profiles/files/spool.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/reader.hpp"
-#include "profiles/files/spool.hpp"
 #include "profiles/render/finding_text.hpp"
 #include "profiles/render/hang.hpp"
 #include "profiles/render/prometheus.hpp"
 #include "profiles/render/rank_table.hpp"
 #include "profiles/render/site_table.hpp"
 #include "profiles/render/text_table.hpp"
+#include "profiles/watch/live_ranks.hpp"
+#include "profiles/watch/screen.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {

@@ -11,10 +11,10 @@
 #include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/watch/live_ranks.hpp"
-#include "profiles/format/reader.hpp"
 #include "profiles/files/spool.hpp"
+#include "profiles/format/reader.hpp"
 #include "profiles/render/hang.hpp"
+#include "profiles/watch/live_ranks.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {

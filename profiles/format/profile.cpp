@@ -560,7 +560,7 @@ class ProfileWriter {
     for (const auto& [algorithm, d] : p.dispatch) {
       const std::string name = algorithm_name(algorithm);
       const std::uint64_t served = p.estimated() && p.dispatch.size() == 1 ? row.calls : d.calls;
-      const auto mean = [&](double sum) { return sum / static_cast<double>(d.calls); };
+      const auto mean = [calls = static_cast<double>(d.calls)](double sum) { return sum / calls; };
       DispatchRow out{.calls = served + (algorithm == 0 ? row.rested : 0),
                       .elapsed = mean(d.elapsed_sum),
                       .after_last = mean(d.after_last_sum),

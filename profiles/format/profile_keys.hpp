@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The keys of the objects of a profile, one row each. Other objects are made where they are written, and the file of
-// the schema describes them: histograms, frames, the record of arrivals, the costs by cause, the last state, and the
-// names in a decision.
+// The keys of the objects of a profile, one row each. The file of the schema describes the other objects: histograms,
+// frames, the record of arrivals, the costs by cause, the last state, and the names in a decision.
 #pragma once
 
 #include "core/base/text.hpp"

@@ -2,8 +2,8 @@
 // The trace-event format of ui.perfetto.dev and chrome://tracing.
 #pragma once
 
-#include "profiles/format/reader.hpp"
 #include "profiles/files/shared_folder.hpp"
+#include "profiles/format/reader.hpp"
 
 namespace latecomer::profiles {
 

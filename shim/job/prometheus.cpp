@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "profiles/format/prometheus.hpp"
 #include "profiles/files/shared_folder.hpp"
+#include "profiles/format/prometheus.hpp"
 #include "shim/job/output.hpp"
 #include "shim/log.hpp"
 #include "shim/state/output.hpp"

@@ -14,10 +14,10 @@
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
 #include "profiles/base/json.hpp"
+#include "profiles/files/spool.hpp"
 #include "profiles/format/history.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/prometheus.hpp"
-#include "profiles/files/spool.hpp"
 
 using namespace latecomer;
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.hpp"
-#include "profiles/format/profile.hpp"
 #include "profiles/files/spool.hpp"
+#include "profiles/format/profile.hpp"
 #include "profiles/record/waiting.hpp"
 
 using namespace latecomer;
