@@ -25,6 +25,10 @@ template <class T>
 constexpr bool kIsOptional = false;
 template <class T>
 constexpr bool kIsOptional<std::optional<T>> = true;
+template <class T>
+constexpr bool kMayBeNegative = std::is_signed_v<T>;
+template <class T>
+constexpr bool kMayBeNegative<std::optional<T>> = std::is_signed_v<T>;
 
 /// Counts are integers, times of either type are numbers. Below 0 is nothing but values with a sign.
 template <class T>
@@ -63,19 +67,14 @@ struct Key {
   }
   /// The value as it is written. The reader refuses values below 0 where none may be: clocks that err make some.
   template <class From>
-  Value<From> value_of(const From& from) const {
-    Value<From> value = std::invoke(of, from);
-    if constexpr (kIsOptional<Value<From>>) {
-      if (value) lift(*value);
+  decltype(auto) value_of(const From& from) const {
+    if constexpr (kMayBeNegative<Value<From>>) {
+      Value<From> value = std::invoke(of, from);
+      if (!sign && value < 0 && value != Value<From>()) value = 0;  // an empty optional is below 0, too
+      return value;
     } else {
-      lift(value);
+      return std::invoke(of, from);
     }
-    return value;
-  }
-  template <class T>
-  void lift(T& value) const {
-    if constexpr (std::is_signed_v<T>)
-      if (!sign && value < T()) value = T();
   }
   template <class T>
   static nlohmann::ordered_json json_of(const T& value) {
@@ -84,12 +83,12 @@ struct Key {
   }
   template <class From>
   void write(nlohmann::ordered_json& out, const From& from) const {
-    const Value<From> value = value_of(from);
+    const auto& value = value_of(from);
     if (!leaves_out(value)) out[std::string(name)] = json_of(value);
   }
   template <class From>
   void append(std::string& out, const From& from) const {
-    const Value<From> value = value_of(from);
+    const auto& value = value_of(from);
     if (leaves_out(value)) return;
     ((out += out.ends_with('{') ? "\"" : ",\"") += name) += "\":";
     if constexpr (std::is_same_v<Value<From>, double>) write_number(out, value);

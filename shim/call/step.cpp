@@ -290,8 +290,7 @@ void begin_call(ObservedCall& call, void* return_address, void* frame) noexcept 
     // This rank does not know how the other ranks run the call. Native alone would hang the job or change its data.
     if (job_rules().decides) no_memory_left("the decision about a collective");
     warn("no memory for the record of a collective: arrival patterns are lost");
-    note_lack_of_memory();
-    state.tree.broken = true;
+    state.tree.break_without_memory();
   }
 }
 

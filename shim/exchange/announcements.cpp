@@ -88,8 +88,7 @@ void apply_announcement(CommState& state, std::uint64_t n, bool waits) {
       const LearnerLock lock(*state.tree.leadership);
       state.tree.leadership->learner->put_in_force(n);
     } catch (const std::bad_alloc&) {
-      note_lack_of_memory();
-      state.tree.broken = true;
+      state.tree.break_without_memory();
     }
   if (!with_reserve([&] { return state.member.put_in_force(); })) return;
   with_reserve([&] { engine_plan(state); });

@@ -156,8 +156,7 @@ void announce_plan(CommState& state, std::uint64_t n) {
       lead.announcement = announced.serialize();
     }
   } catch (const std::bad_alloc&) {
-    note_lack_of_memory();
-    state.tree.broken = true;
+    state.tree.break_without_memory();
     announced = {};
     with_reserve([&] { lead.announcement = announced.serialize(); });  // the members wait for one
   }
@@ -178,8 +177,7 @@ void announce_plan(CommState& state, std::uint64_t n) {
     }();
     if (at_once || now() >= lead.words_next) note_decisions(state);
   } catch (const std::bad_alloc&) {
-    note_lack_of_memory();
-    state.tree.broken = true;
+    state.tree.break_without_memory();
   }
   if (!plan) return;
   int dispatched = 0;

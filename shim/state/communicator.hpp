@@ -11,6 +11,7 @@
 #include "core/agreement/member.hpp"
 #include "core/agreement/tree.hpp"
 #include "profiles/record/record.hpp"
+#include "shim/guard.hpp"
 #include "shim/mpi/api.hpp"
 #include "shim/tags.hpp"
 
@@ -67,6 +68,10 @@ struct ExchangeState {
   Nanoseconds waited = 0;                  ///< time at boundaries waiting for the leader, since the last log
   std::uint64_t look_at = UINT64_MAX;      ///< number of the call after which it looks for messages of the tree
   std::uint32_t look_distance = 0;         ///< calls from one look to the next
+  void break_without_memory() {
+    note_lack_of_memory();
+    broken = true;
+  }
 };
 
 /// The executor and the engine of a communicator's dispatched calls.
