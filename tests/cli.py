@@ -260,9 +260,9 @@ try:
 except ImportError:
     print("skipped the schemas: python3-jsonschema is not installed")
 # A profile of another structure is refused with the place of the mistake, before a reader meets an unexpected value.
-profile = {"format": "latecomer-profile", "version": 1, "job": {"program": "p", "command_line": "p", "ranks": 2, "hosts": ["h"], "start": "", "wall_time_s": 1, "mpi_library": "", "mode": "observe",
+profile = {"format": "latecomer-profile", "version": 2, "job_key": "", "rank_rows": [], "job": {"program": "p", "command_line": "p", "ranks": 2, "hosts": ["h"], "start": "", "wall_time_s": 1, "mpi_library": "", "mode": "observe",
                                                                 "network": None, "edges": None}, "clock": [], "sites": [], "plans": [], "warnings": []}
-for change, says in [({}, None), ({"version": 2}, "version 2"), ({"version": "1"}, 'version "1"'), ({"format": 7}, "not a latecomer profile"), ({"plans": 5}, "plans: expected array, got 5"),
+for change, says in [({}, None), ({"version": 3}, "version 3"), ({"version": "1"}, 'version "1"'), ({"version": 1}, None), ({"rank_rows": [[]]}, "rank_rows: expected 0 lists, one for each site, got 1"), ({"rank_rows": 1, "sites": [{}]}, "sites[0].id is missing"), ({"format": 7}, "not a latecomer profile"), ({"plans": 5}, "plans: expected array, got 5"),
                      ({"sites": [{}]}, "sites[0].id is missing"), ({"sites": [[]]}, "sites[0]: expected object, got an array"),
                      ({"job": {**profile["job"], "ranks": "many"}}, 'job.ranks: expected integer, got "many"'), ({"job": {**profile["job"], "edges": {"calls": 1}}}, "job.edges.mean_fraction is missing"),
                      ({"job": {**profile["job"], "wall_time_s": 1e300}}, "job.wall_time_s: expected a number below 2^62, got 1e+300")]:
@@ -272,14 +272,15 @@ for change, says in [({}, None), ({"version": 2}, "version 2"), ({"version": "1"
         done = run(*words)
         check(done.returncode == 2 and says in done.stderr if says else done.returncode in (0, 1), f"{change} {words[0]}: {done.returncode} {done.stderr!r}")
 # Of two lists of sites, the last counts, as of any key.
-file.write_text(json.dumps(profile).replace('"sites": []', '"sites": [{"ranks": [{"rank": 0}]}, {}], "sites": []'))
+file.write_text(json.dumps({**profile, "version": 1}).replace('"sites": []', '"sites": [{"ranks": [{"rank": 0}]}, {}], "sites": []'))
 for words in ["report", file], ["report", "--json", file], ["report", "--html", "-", file], ["diff", file, file]:
     done = run(*words)
     check(done.returncode == 0, f"two lists of sites, {words[:2]}: {done.returncode} {done.stderr!r}")
 # Deeply nested JSON is an error that names its line, not the end of the stack.
 deep = folder / "deep.json"
 for text in ('{"format": "latecomer-profile", "version": 1,\n"sites": ' + "[" * 600_000, "\n" + '{"a":' * 120_000, '{"format": "latecomer-profile", "version": 1,\n"warnings": ' + "[" * 600_000 + "]" * 600_000 + "}",
-             json.dumps({**profile, "sites": [{"ranks": []}]}).replace('"ranks": []', '"ranks":\n' + "[" * 600_000 + "]" * 600_000)):
+             json.dumps({**profile, "version": 1, "sites": [{"ranks": []}]}).replace('"ranks": []', '"ranks":\n' + "[" * 600_000 + "]" * 600_000),
+             json.dumps(profile).replace('"rank_rows": []', '"rank_rows":\n' + "[" * 600_000 + "]" * 600_000)):
     deep.write_text(text)
     for words in [["check", deep], ["report", deep], ["report", "--json", deep], ["report", "--redact", deep], ["diff", deep, deep], ["advise", deep], ["whatif", deep]]:
         done = run(*words)

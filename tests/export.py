@@ -88,10 +88,10 @@ for rank, own in slices.items():
                 after_last.setdefault(site, {}).setdefault(len(calls[site][rank]) - 1, []).append(end - begin)
         open_.append((begin, end, e))
 total = {"waited_ns": {}, "awaited_ns": {}}
-for site in profile["sites"]:
+for site, rows in zip(profile["sites"], profile["rank_rows"]):
     check(by_site.get(site["id"], 0) == site["waited_ns"], f"{site['op']}: waited {by_site.get(site['id'])}, {site['waited_ns']} in the profile")
     for key, sums in total.items():
-        for row in site["ranks"]:
+        for row in rows:
             sums[row["rank"]] = sums.get(row["rank"], 0) + row[key]
     if site["id"] in calls:
         check(all(len(visits) == site["calls"] for visits in calls[site["id"]].values()), f"{site['op']}: every call is there")

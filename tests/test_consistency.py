@@ -33,7 +33,7 @@ def generate(path, ranks):
 def written(request, tmp_path_factory):
     """The profile as it is written: the last rank is late in each call. The sums are of single ranks, and `parts` has those of each row."""
     profile = generate(tmp_path_factory.mktemp("written") / "p.json", request.param)
-    rows = profile["sites"][0]["ranks"]
+    rows = profile["rank_rows"][0]
     sums = profile["rank_sums"]
     return types.SimpleNamespace(ranks=request.param, rows=rows, sums=sums, parts=[sums[row["rank"]:row["rank"] + rows[0].get("ranks", 1)] for row in rows])
 
@@ -66,7 +66,7 @@ def make(folder, ranks, late_from, with_sums):
     path = folder / "p.json"
     profile = generate(path, ranks)
     site = profile["sites"][0]
-    rows = site["ranks"]
+    rows = profile["rank_rows"][0]
     wall = 0.02e9 * CALLS
     profile["processes"] = [dict(profile["processes"][0], rank=r) for r in range(ranks)]
     for p in profile["processes"]:
@@ -102,7 +102,7 @@ def outputs(request, tmp_path_factory):
     """What each output shows, and what is expected of it, by rank."""
     ranks, late_from, with_sums = request.param
     path, profile = make(tmp_path_factory.mktemp("outputs"), ranks, late_from, with_sums)
-    rows = profile["sites"][0]["ranks"]
+    rows = profile["rank_rows"][0]
     per = rows[0].get("ranks", 1)
     total = sum(r["mean_offset_ns"] * per for r in rows)
     cause = {r["rank"]: "blocked" if r["mean_offset_ns"] else None for r in rows}
@@ -217,8 +217,8 @@ def choice(tmp_path_factory):
     def site(number, op, waited, inside, function, file, line):
         """`waited`, `inside`: shares of the ranks' time."""
         frame = dict(first["frames"][0], module="/x/libexchange.so", function=function, file=file, line=line)
-        return dict(first, id=f"{number:016x}", op=op, callers=[], frames=[frame], waited_ns=int(4 * waited * wall), elapsed_ns=dict(first["elapsed_ns"], mean=inside * wall / 10),
-                    ranks=[dict(row, waited_ns=int(waited * wall), awaited_ns=0, last_count=10 * (row["rank"] == 3)) for row in first["ranks"]])
+        profile["rank_rows"].append([dict(row, waited_ns=int(waited * wall), awaited_ns=0, last_count=10 * (row["rank"] == 3)) for row in profile["rank_rows"][0]])
+        return dict(first, id=f"{number:016x}", op=op, callers=[], frames=[frame], waited_ns=int(4 * waited * wall), elapsed_ns=dict(first["elapsed_ns"], mean=inside * wall / 10))
 
     name = "outer_scope_of_the_exchange::Exchange::"
     profile["sites"] += [site(1001, "reduce", 0.005, 0.006, f"{name}shift(int)", "grid.cpp", 11), site(1002, "alltoallv", 0.0001, 0.085, "exchange_of_all_keys", "buckets_and_their_keys.cpp", 22),

@@ -50,9 +50,10 @@ def report(folder, processes, computing=(), samples=10, scale=1e4, site={}, job=
     profile = json.loads(path.read_text())
     profile.update(processes=processes, **parts)
     profile["job"].update(hosts=sorted({p["host"] for p in processes}), **job)
-    for row in profile["sites"][0]["ranks"] if computing else ():
+    for row in profile["rank_rows"][0] if computing else ():
         row["before"] = interval(samples, computing[row["rank"]] * scale, computing[row["rank"]] * scale)
-    profile["sites"][0].update(site)
+    profile["sites"][0].update({key: value for key, value in site.items() if key != "ranks"})
+    profile["rank_rows"][0] = site.get("ranks", profile["rank_rows"][0])
     path.write_text(json.dumps(profile))
     done = run("--json", path)
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer export`: writes the recorded arrivals of a profile for trace viewers, and its samples for flame graphs.
+// `latecomer export`: writes the recorded arrivals of a profile for trace viewers, its samples for flame graphs, and
+// the profile in its earlier format.
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -7,28 +8,42 @@
 #include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/format/recorded_calls.hpp"
+#include "profiles/format/redact.hpp"
 #include "profiles/render/folded.hpp"
 #include "profiles/render/otf2.hpp"
 #include "profiles/render/perfetto.hpp"
+#include "profiles/symbols/names.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {
 
 struct ExportOptions {
-  std::string file, perfetto, otf2, folded;
+  std::string file, perfetto, otf2, folded, profile, format_1;
   Progress::Patience patience;
   bool redact = false, force = false;
 };
 
 int export_(const ExportOptions& o) {
   const bool traces = !o.perfetto.empty() || !o.otf2.empty();
-  if (!traces && o.folded.empty())
-    throw BadUsage("export: name what to write: --perfetto OUT, --otf2 OUT or --folded OUT");
-  std::optional<AnswerFile> trace, stacks;
+  const bool figures = traces || !o.folded.empty();
+  if (!figures && o.profile.empty() && o.format_1.empty())
+    throw BadUsage(
+        "export: name what to write: --perfetto OUT, --otf2 OUT, --folded OUT, --profile OUT or --format-1 OUT");
+  std::optional<AnswerFile> trace, stacks, present, older;
   if (!o.perfetto.empty()) trace.emplace("--perfetto", o.perfetto, kTraceFile, o.force);
   if (!o.folded.empty()) stacks.emplace("--folded", o.folded, kStacksFile, o.force);
-  const Profile profile =
-      load_profile(o.file, {.patience = o.patience, .names = true, .redacted = o.redact, .record = traces});
+  if (!o.profile.empty()) present.emplace("--profile", o.profile, kProfileFile, o.force);
+  if (!o.format_1.empty()) older.emplace("--format-1", o.format_1, kProfileFile, o.force);
+  WholeProfile whole(o.file);
+  Profile profile;
+  if (figures) {
+    profile = read_profile(whole, {.patience = o.patience, .names = true, .redacted = o.redact, .record = traces});
+  } else if (o.redact) {
+    resolve_names(whole.profile, o.patience);
+    redact(whole.profile);
+  }
+  if (present) present->write([&](const Sink& sink) { whole.write(sink); });
+  if (older) older->write([&](const Sink& sink) { whole.write_version_1(sink); });
   if (stacks) {
     if (profile.code.samples.empty())
       throw BadUsage("'" + o.file + "' holds no samples: the policy key `sampling` is off, the kernel forbids them, " +
@@ -51,8 +66,8 @@ int export_(const ExportOptions& o) {
 }  // namespace
 
 void add_export(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand(
-      "export", "Write the recorded arrivals of a profile for a trace viewer, or its samples for a flame graph");
+  auto* command =
+      app.add_subcommand("export", "Write a profile for a trace viewer, for a flame graph, or in its earlier format");
   auto o = std::make_shared<ExportOptions>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
   command->add_option("--perfetto", o->perfetto,
@@ -62,6 +77,11 @@ void add_export(CLI::App& app, Action& action) {
   command->add_option("--folded", o->folded,
                       "Write the samples of the running code to this file (- for stdout), as folded stacks for "
                       "flamegraph.pl, speedscope or inferno: rank, next call, function.");
+  command->add_option("--profile", o->profile,
+                      "Write the profile itself to this file (- for stdout), in format 2 whatever it has now.");
+  command->add_option("--format-1", o->format_1,
+                      "Write the profile as earlier versions did to this file (- for stdout), for scripts that read "
+                      "sites[].ranks.");
   AnswerFile::add_force(*command, o->force);
   command->add_flag("--redact", o->redact, "Leave out command lines, names of hosts and directories.");
   Progress::add_option(*command, o->patience);
@@ -76,7 +96,8 @@ definition of waiting is that of the report. Details of a slice: call site, byte
 Example:
   $ latecomer export job.json --perfetto job.trace.json
   $ latecomer export job.json --otf2 job.traces
-  $ latecomer export job.json --folded - | flamegraph.pl > job.svg)");
+  $ latecomer export job.json --folded - | flamegraph.pl > job.svg
+  $ latecomer export job.json --format-1 - | jq '.sites[0].ranks')");
   command->callback([o, &action] { action = [o] { return export_(*o); }; });
 }
 

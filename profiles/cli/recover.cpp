@@ -72,11 +72,10 @@ std::vector<LiveRank> last_ranks(const std::vector<std::string>& folders, std::u
 }
 
 /// The profile of a job that ended before its first snapshot.
-std::string without_snapshots(const std::vector<LiveRank>& ranks, const std::string& last_state) {
+void without_snapshots(const std::vector<LiveRank>& ranks, const std::string& last_state, const Sink& sink) {
   std::set<std::string> hosts;
   for (const LiveRank& one : ranks) hosts.insert(one.host);
-  const Json job = {{"key", core::hexadecimal(ranks.front().job).substr(2)},
-                    {"program", "an unknown program"},
+  const Json job = {{"program", "an unknown program"},
                     {"command_line", "an unknown program"},
                     {"ranks", ranks.front().ranks},
                     {"hosts", hosts},
@@ -89,15 +88,14 @@ std::string without_snapshots(const std::vector<LiveRank>& ranks, const std::str
                     {"edges", nullptr},
                     {"first_call", nullptr}};
   const Json profile = {
-      {"format", "latecomer-profile"},
-      {"version", 1},
+      {"job_key", core::hex16(ranks.front().job)},
       {"job", job},
       {"clock", Json::array()},
       {"sites", Json::array()},
       {"last_state", Json::parse(last_state)},
       {"plans", Json::array()},
       {"warnings", {"recovered: the job ended before its first snapshot, so this profile has no calls"}}};
-  return json_text(profile, 1) + "\n";
+  write_sections(profile, {}, sink);
 }
 
 int recover(const RecoverOptions& o) {
@@ -139,9 +137,11 @@ int recover(const RecoverOptions& o) {
                         found > 0 ? "\"" + first->job.start + "\"" : core::hexadecimal(last.front().job).substr(2));
   file.write([&](const Sink& sink) {
     if (!o.redact && found > 0) return write_profile(parts, sink, nullptr, nullptr, last_state);
-    const std::string text =
-        found > 0 ? write_profile(std::move(parts), last_state) : without_snapshots(last, last_state);
-    if (!o.redact) return sink(text);
+    if (!o.redact) return without_snapshots(last, last_state, sink);
+    std::string text;
+    const Sink keep = [&](std::string_view more) { text += more; };
+    if (found > 0) write_profile(parts, keep, nullptr, nullptr, last_state);
+    else without_snapshots(last, last_state, keep);
     WholeProfile whole(output, text);
     resolve_names(whole.profile, Progress::Patience{});
     redact(whole.profile);

@@ -172,16 +172,17 @@ void print_site(const Site& site) {
   print_ways(site);
 }
 
-/// The profile in the order of the report, with the shares of callers and the figures of the report.
+/// The profile in the order of the report, with the shares of callers and the figures of the report. Scripts find the
+/// rows of ranks in their sites, as in version 1.
 void print_json(WholeProfile& whole, const Profile& profile, const ShownSites& shown) {
-  Json sites = Json::array();
+  std::vector<std::size_t> sites;
   for (const Site* s : shown.collectives) {
     Json& site = whole.profile["sites"][s->index];
     for (std::size_t i = 0; i < s->callers.size(); ++i)
       site["callers"][i]["share"] = Share::of(s->callers[i].waited, s->waited).value();
-    sites.push_back(std::move(site));
+    sites.push_back(s->index);
   }
-  whole.profile["sites"] = std::move(sites);
+  whole.choose_sites(sites);
   for (const auto& [key, kept] : {std::pair("timed_sites", &shown.timed), std::pair("thread_sites", &shown.threads)})
     if (const auto timed = whole.profile.find(key); timed != whole.profile.end())
       std::erase_if(timed->get_ref<Json::array_t&>(), [&, kept = kept](const Json& one) {
@@ -209,7 +210,7 @@ void print_json(WholeProfile& whole, const Profile& profile, const ShownSites& s
   for (Json& host : whole.profile["hosts"])
     if (const auto load = loads.find(host["host"].get<std::string>()); load != loads.end()) host["load"] = load->second;
   whole.profile["efficiency"] = efficiency_json(profile.analysis.efficiency());
-  whole.write([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
+  whole.write_version_1([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
 }
 
 /// A number from 0 to 1; -1 stands for unknown, as for the size of a payload.

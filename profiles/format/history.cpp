@@ -23,6 +23,7 @@
 #include "profiles/base/descriptor.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/files/shared_folder.hpp"
+#include "profiles/format/sections.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -251,7 +252,8 @@ const core::Learned* History::winner_of(const std::string& id, const core::Signa
 core::Result<History> read_history(const std::string& path, const Setup& now) {
   const auto text = core::read_file(path);
   if (!text) return core::Error{"history: " + text.error()};
-  const auto file = parse_json(*text);
+  const auto sections = sections_of(*text);
+  const auto file = parse_json(sections ? sections->head : *text);
   if (!file) return core::Error{"history: '" + path + "', " + file.error()};
   const Json format = file->is_object() ? file->value("format", Json()) : Json();
   if (format != kProfile && format != kFormat) return core::Error{"history: '" + path + "' is not a latecomer profile"};

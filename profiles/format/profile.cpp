@@ -21,6 +21,7 @@
 #include "profiles/format/code.hpp"
 #include "profiles/format/message_kinds.hpp"
 #include "profiles/format/profile_keys.hpp"
+#include "profiles/format/sections.hpp"
 #include "profiles/record/job_size.hpp"
 
 namespace latecomer::profiles {
@@ -137,6 +138,8 @@ std::set<std::pair<core::Collective, std::int32_t>> divergent_kinds(const SiteBo
   return out;
 }
 
+constexpr std::string_view kJobBegin = "\"job\": {";  // the second line
+
 /// The data of one site in the profile.
 struct SiteRow {
   SiteKey key;
@@ -169,7 +172,6 @@ class ProfileWriter {
     note_unplanned(never);
     const Json head = kJobKeys.json(JobRow{
         .info = all_.sum.job,
-        .key = core::hex16(all_.sum.job_key),
         .network = network_ ? Json::parse(core::network_text(*network_)) : Json(nullptr),
         .network_from = source_of(job.network_from),
         .hosts = {hosts_.begin(), hosts_.end()},
@@ -179,7 +181,9 @@ class ProfileWriter {
         .history = job.history.file.empty() ? Json(nullptr) : kHistoryKeys.json(job.history),
         .edges = edges_ == 0 ? Json(nullptr) : kEdgeKeys.json(EdgeSums{edges_, edge_sum_}),
         .first_call = book_.first_call.arrival == INT64_MAX ? Json(nullptr) : kFirstCallKeys.json(book_.first_call)});
-    put("{\"format\": \"latecomer-profile\",\n\"version\": 1,\n\"job\": " + json_text(head, 1) + ",\n\"clock\": [");
+    put(first_line(core::hex16(all_.sum.job_key)));
+    put(kJobBegin);
+    put(json_text(head, 1).substr(1) + ",\n\"clock\": [");
     for (std::size_t i = 0; i < all_.members.size(); ++i) {
       put(std::string(i ? "," : "") + "\n" + json_text(kClockKeys.json(all_.members[i])));
     }
@@ -221,7 +225,14 @@ class ProfileWriter {
     }
     if (!last_state_.empty()) put(",\n\"last_state\": " + last_state_);
     if (!all_.sum.learned.empty()) put(",\n\"learned\": " + all_.sum.learned);
-    put(",\n\"plans\": " + json_text(plans_) + ",\n\"warnings\": " + json_text(warnings_, 1) + "\n}\n");
+    put(",\n\"plans\": " + json_text(plans_) + ",\n\"warnings\": " + json_text(warnings_, 1) + ",");
+    put(kRowsBegin);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      put(i ? ",\n[" : "\n[");
+      write_rows(rows[i]);
+      put("]");
+    }
+    put(kRowsEnd);
     return never;
   }
 
@@ -498,6 +509,34 @@ class ProfileWriter {
     return rows;
   }
 
+  static const PatternSite& pattern_of(const SiteRow& row) {
+    static const PatternSite kNone;
+    return row.pattern ? *row.pattern : kNone;
+  }
+
+  /// Those of the ranks of one site.
+  void write_rows(const SiteRow& row) {
+    const PatternSite& p = pattern_of(row);
+    const auto before = before_.find(row.key);
+    const int ranks = all_.sum.job.ranks;
+    std::string text;
+    bool first = true;
+    for (const auto& [number, r] : p.ranks.rows()) {
+      text += first ? "\n {" : ",\n {";
+      first = false;
+      const int shared = per_row_ > 1 ? std::min(per_row_, std::max(1, ranks - number * per_row_)) : 0;
+      kRankRowKeys.append(text, ArrivalsOfRow{number * per_row_, shared, r, p.share_of_calls(r.last_count, row.calls)});
+      if (before != before_.end())
+        if (const auto found = before->second.find(number); found != before->second.end())
+          text += ",\"before\":" + json_text(intervals_json(found->second));
+      text += ",\"histogram\":";
+      r.offset.write_json(text, "ns");
+      text += '}';
+      put_if_long(text);
+    }
+    put(text);
+  }
+
   void write_site(const SiteRow& row) {
     const bool folded = row.key.site == 0 && row.key.comm_size == 0;
     const LocalSite& own = *row.own;
@@ -514,8 +553,7 @@ class ProfileWriter {
                  .logged = estimated ? std::optional(row.pattern->logged) : std::nullopt,
                  .waited_error = estimated ? std::optional(row.pattern->waits.error()) : std::nullopt,
                  .bytes = bytes_json(own)});
-    static const PatternSite kNone;
-    const PatternSite& p = row.pattern ? *row.pattern : kNone;
+    const PatternSite& p = pattern_of(row);
     std::string text = json_text(head);
     text.pop_back();
     text += ",\n \"imbalance_ns\":";
@@ -535,26 +573,8 @@ class ProfileWriter {
       all.erase("waits_for");  // of one rank only
       text += ",\"before\":" + json_text(all);
     }
-    const auto before = before_.find(row.key);
     if (const auto callers = callers_.find(row.key); callers != callers_.end())
       text += ",\n \"callers\":" + json_text(callers->second);
-    text += ",\n \"ranks\":[";
-    const int ranks = all_.sum.job.ranks;
-    bool first = true;
-    for (const auto& [number, r] : p.ranks.rows()) {
-      text += first ? "\n  {" : ",\n  {";
-      first = false;
-      const int shared = per_row_ > 1 ? std::min(per_row_, std::max(1, ranks - number * per_row_)) : 0;
-      kRankRowKeys.append(text, ArrivalsOfRow{number * per_row_, shared, r, p.share_of_calls(r.last_count, row.calls)});
-      if (before != before_.end())
-        if (const auto found = before->second.find(number); found != before->second.end()) {
-          text += ",\"before\":" + json_text(intervals_json(found->second));
-        }
-      text += ",\"histogram\":";
-      r.offset.write_json(text, "ns");
-      text += '}';
-      put_if_long(text);
-    }
     Json dispatch = Json::object();
     const auto decided = decisions_.find(row.key.id());
     for (const auto& [algorithm, d] : p.dispatch) {
@@ -577,7 +597,7 @@ class ProfileWriter {
           }
       dispatch[name] = kDispatchKeys.json(out);
     }
-    text += "],\n \"decisions\":" + json_text((decided == decisions_.end() ? Json::array() : decided->second));
+    text += ",\n \"decisions\":" + json_text((decided == decisions_.end() ? Json::array() : decided->second));
     std::uint64_t served = 0;
     for (const auto& [algorithm, d] : p.dispatch)
       if (algorithm > 0 && algorithm <= core::catalogue().size() && core::algorithm_at(algorithm - 1).uses_pattern())
@@ -885,7 +905,7 @@ core::Result<bool> add_network(const std::string& path, const core::Network& net
     while (n < 0 && errno == EINTR);
     return n;
   };
-  // The two keys follow the key of the job, so they are in the first piece.
+  // The two keys follow the first line and the name of the job's object.
   const auto keys = [](const Json& figures, const Json& from) {
     const std::string text = json_text(Json({{"network", figures}, {"network_from", from}}), 1);
     return text.substr(1, text.size() - 3);  // without the braces
@@ -895,8 +915,9 @@ core::Result<bool> add_network(const std::string& path, const core::Network& net
   ssize_t size = next();
   if (size < 0) return core::Error{"cannot read '" + path + "': " + std::strerror(errno)};
   const std::string_view first(piece.data(), static_cast<std::size_t>(size));
-  const std::size_t at = first.find(unknown);
-  if (at == std::string_view::npos) return core::Error{"'" + path + "' is not the profile that was written"};
+  const std::size_t at = std::min(first.size(), first.find('\n')) + 1 + kJobBegin.size();
+  if (at > first.size() || !first.substr(0, at).ends_with(kJobBegin) || !first.substr(at).starts_with(unknown))
+    return core::Error{"'" + path + "' is not the profile that was written"};
   return replace_file(path, [&](const Sink& sink) {
     sink(first.substr(0, at));
     sink(known);

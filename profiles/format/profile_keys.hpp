@@ -713,7 +713,6 @@ inline constexpr auto kReachKeys =
 
 struct JobRow {
   const JobInfo& info;
-  std::string key;
   nlohmann::ordered_json network;
   std::optional<std::string> network_from;
   std::vector<std::string> hosts;
@@ -724,7 +723,6 @@ constexpr auto of_job(auto part) {
   return [part](const JobRow& row) { return row.info.*part; };
 }
 inline constexpr auto kJobKeys = table(
-    key("key", "Number that no other job has, hexadecimal.", &JobRow::key).if_newer(),
     key("network", "Figures of the network, as in the policy. null: unknown.", &JobRow::network),
     key("network_from",
         "Where these figures come from: given by the policy, or measured in MPI_Init (`start`) or in MPI_Finalize "

@@ -3,8 +3,6 @@
 #include "profiles/format/reader.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <numeric>
 #include <set>
 
@@ -13,7 +11,6 @@
 #include "profiles/analysis/findings.hpp"
 #include "profiles/base/errors.hpp"
 #include "profiles/base/json.hpp"
-#include "profiles/base/mapped.hpp"
 #include "profiles/format/last_state.hpp"
 #include "profiles/format/profile_keys.hpp"
 #include "profiles/format/redact.hpp"
@@ -85,10 +82,10 @@ RankRow row_of(const Json& row) {
   return out;
 }
 
-/// The rows of ranks of one site from their text; empty: it is not sound. A large profile consists almost entirely of
-/// such rows, with histograms that no command needs. So rows are taken one at a time, without their histograms.
-std::optional<std::vector<RankRow>> rows_from(std::string_view text) {
-  constexpr int kAbove = 3, kInRow = 2;  // depths: the profile, its sites, and one site; the array of rows, and a row
+/// The rows of ranks of one site. A large profile consists almost entirely of such rows, with histograms that no
+/// command needs. So rows are taken one at a time, without their histograms.
+std::vector<RankRow> rows_of(const WholeProfile& whole, std::size_t site) {
+  constexpr int kAbove = 2, kInRow = 2;  // depths: the profile and `rank_rows`; a list of rows, and a row
   using Event = Json::parse_event_t;
   std::vector<RankRow> rows;
   bool good = true, skips = false;
@@ -101,7 +98,7 @@ std::optional<std::vector<RankRow>> rows_from(std::string_view text) {
     if (RankRow row = row_of(value); row.rank >= 0) rows.push_back(std::move(row));
     return false;
   };
-  if (Json::parse(text, take, false).is_discarded() || !good) return {};
+  if (Json::parse(whole.rows()[site], take, false).is_discarded() || !good) whole.refuse("is not a latecomer profile");
   return rows;
 }
 
@@ -123,45 +120,6 @@ void take_rows(Site& site, std::vector<RankRow>&& rows, const Wanted& wanted, an
   analysis.add(site, site.baseline);
   site.ranks = few_rows(std::move(site.ranks));
 }
-
-void check_nesting(const std::string& path, const char* begin, const char* end) {
-  if (const std::string deep = core::nested_too_deep({begin, end}); !deep.empty())
-    throw BadUsage("'" + path + "', " + deep);
-}
-
-void check_profile(const std::string& path, const Json& profile, bool good) {
-  if (!good || !profile.is_object() || profile.value("format", Json()) != "latecomer-profile")
-    throw BadUsage("'" + path + "' is not a latecomer profile");
-  if (const auto version = profile.find("version"); version == profile.end() || *version != 1)
-    throw BadUsage("'" + path + "' has version " + json_text(profile.value("version", Json())) +
-                   ", but this latecomer reads version 1");
-  if (const std::string why = profile_shape_problem(profile); !why.empty())
-    throw BadUsage("'" + path + "' is not a complete profile: " + why);
-}
-
-constexpr std::string_view kMark = "latecomer: rows of ranks ";
-
-/// The end of the JSON array or object that begins at `at`.
-const char* end_of_value(const char* at, const char* end) {
-  int depth = 0;
-  for (bool in_string = false; at < end; ++at) {
-    if (in_string) {
-      if (*at == '\\') ++at;
-      else if (*at == '"') in_string = false;
-    } else if (*at == '"') {
-      in_string = true;
-    } else if (*at == '[' || *at == '{') {
-      ++depth;
-    } else if ((*at == ']' || *at == '}') && --depth == 0) {
-      return at + 1;
-    }
-  }
-  return end;
-}
-
-}  // namespace
-
-namespace {
 
 std::vector<analysis::ProcessFigures> processes_of(const Json& profile) {
   std::vector<analysis::ProcessFigures> out;
@@ -385,12 +343,11 @@ Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
   const double least = waits.size() > analysis::kWorstSites ? waits[analysis::kWorstSites - 1] : -1;
   Progress progress("reading " + whole.name + " (" + std::to_string(whole.bytes() / 1'000'000) + " MB), sites", 0,
                     wanted.patience);
-  for (auto at = sites.begin(); at != sites.end(); ++at) {
-    Site& site = out.sites.emplace_back(site_of(*at));
-    site.index = out.sites.size() - 1;
-    take_rows(site,
-              wanted.worst_only && number_in(*at, "waited_ns") < least ? std::vector<RankRow>() : whole.rows_of(*at),
-              wanted, out.analysis);
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    Site& site = out.sites.emplace_back(site_of(sites[i]));
+    site.index = i;
+    const bool left_out = wanted.worst_only && number_in(sites[i], "waited_ns") < least;
+    take_rows(site, left_out ? std::vector<RankRow>() : rows_of(whole, i), wanted, out.analysis);
     progress.done();
   }
   for (const Json& site : json.value("timed_sites", Json::array())) out.timed_sites.push_back(timed_site_of(site));
@@ -423,89 +380,6 @@ const RecordedArrivals& record_of(const Profile& profile, const std::string& fil
                    "' holds no record of arrivals: run the job with latecomer run --record, or with \"record\": "
                    "\"arrivals\" in its policy (by default, a record holds calls on MPI_COMM_WORLD in mode observe)");
   return *profile.record;
-}
-
-WholeProfile::WholeProfile(const std::string& path) : name(path), file_(std::make_unique<Mapped>(path)) {
-  if (!file_->problem().empty()) throw CannotRead(path, file_->problem());
-  text_ = {file_->begin(), file_->end()};
-  cut_rows();
-}
-
-WholeProfile::WholeProfile(std::string named, std::string_view text) : name(std::move(named)), text_(text) {
-  cut_rows();
-}
-
-/// Cuts only arrays: the job's `ranks` is a number and stays.
-void WholeProfile::cut_rows() {
-  const char *const begin = text_.data(), *const end = begin + text_.size();
-  std::string rest;
-  const char *at = begin, *from = begin;
-  constexpr std::string_view kKey = "\"ranks\":";
-  while (at < end) {
-    const auto* quote = static_cast<const char*>(std::memchr(at, '"', static_cast<std::size_t>(end - at)));
-    if (!quote) break;
-    at = quote;
-    if (std::string_view(at, static_cast<std::size_t>(end - at)).starts_with(kKey)) {
-      at += kKey.size();
-      while (at < end && (*at == ' ' || *at == '\n')) ++at;
-      if (at < end && *at == '[') {
-        rest.append(from, at).append("\"").append(kMark).append(std::to_string(rows_.size())).append("\"");
-        from = end_of_value(at, end);
-        rows_.emplace_back(at, static_cast<std::size_t>(from - at));
-        at = from;
-      }
-      continue;
-    }
-    for (++at; at < end && *at != '"'; ++at)  // skip the string
-      if (*at == '\\') ++at;
-    ++at;
-  }
-  rest.append(from, end);
-  // A scan of all rows takes long, and only rows_of() parses them.
-  if (!core::nested_too_deep(rest).empty()) {
-    check_nesting(name, begin, end);
-    check_nesting(name, rest.data(), rest.data() + rest.size());
-  }
-  profile = Json::parse(rest, nullptr, false);
-  try {
-    check_profile(name, profile, !profile.is_discarded());
-  } catch (const BadUsage&) {
-    check_nesting(name, begin, end);
-    throw;
-  }
-}
-
-WholeProfile::~WholeProfile() = default;
-
-/// The rows that a placeholder stands for; nullptr: another text.
-const std::string_view* WholeProfile::rows_at(std::string_view placeholder) const {
-  if (!placeholder.starts_with(kMark)) return nullptr;
-  const auto number = std::strtoull(placeholder.data() + kMark.size(), nullptr, 10);
-  return number < rows_.size() ? &rows_[number] : nullptr;
-}
-
-std::vector<RankRow> WholeProfile::rows_of(const Json& site) const {
-  const Json& ranks = site["ranks"];
-  const auto* const mark = ranks.get_ptr<const std::string*>();
-  const std::string_view* const cut = mark ? rows_at(*mark) : nullptr;
-  const std::string other = cut || !ranks.is_array() ? "[]" : json_text(ranks);
-  const std::string_view text = cut ? *cut : other;
-  if (auto rows = rows_from(text)) return std::move(*rows);
-  check_nesting(name, text_.data(), text_.data() + text_.size());
-  throw BadUsage("'" + name + "' is not a latecomer profile");
-}
-
-void WholeProfile::write(const Sink& sink) const {
-  const std::string text = json_text(profile, 1);
-  const std::string mark = "\"" + std::string(kMark);
-  std::size_t from = 0;
-  for (std::size_t at; (at = text.find(mark, from)) != std::string::npos;) {
-    sink(std::string_view(text).substr(from, at - from));
-    if (const auto* rows = rows_at(std::string_view(text).substr(at + 1))) sink(*rows);
-    from = text.find('"', at + mark.size()) + 1;
-  }
-  sink(std::string_view(text).substr(from));
-  sink("\n");
 }
 
 }  // namespace latecomer::profiles

@@ -13,7 +13,7 @@ namespace latecomer::profiles {
 nlohmann::ordered_json profile_schema();
 
 /// Returns "", or the first mistake with its place: `sites[3].calls: expected integer, got "many"`. Ignores keys that
-/// the schema does not have, and the `ranks` of sites, which reader.cpp reads.
+/// the schema does not have.
 std::string profile_shape_problem(const nlohmann::json& profile);
 
 /// Whether a number can be of a profile: sums of such numbers and conversions to integers do not overflow. Derived: no

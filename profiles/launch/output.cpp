@@ -22,6 +22,7 @@
 #include "profiles/base/errors.hpp"
 #include "profiles/base/text.hpp"
 #include "profiles/files/claim.hpp"
+#include "profiles/format/sections.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -46,13 +47,13 @@ std::vector<std::string> matches(const std::string& pattern) {
   return out;
 }
 
-/// Whether the profile is of this job. The key is the first of its head.
+/// Whether the profile is of this job.
 bool is_profile_of(const std::string& path, std::uint64_t key) {
   if (!fs::is_regular_file(path)) return false;
-  std::string begin(512, '\0');
-  std::ifstream in(path);
-  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return begin.find("\"" + core::hex16(key) + "\"") != std::string::npos;
+  const std::string wanted = first_line(core::hex16(key));
+  std::string line(wanted.size(), '\0');
+  std::ifstream(path).read(line.data(), static_cast<std::streamsize>(line.size()));
+  return line == wanted;
 }
 
 std::string now_text() {

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from common import a, built, check, finish, folder, open_mpi, patience
+from common import a, built, check, finish, folder, open_mpi, patience, rows_of
 
 sys.path.append(a.root + "/tests/support")
 from hosts import Hosts
@@ -81,8 +81,8 @@ try:
             check(low - clock[r]["uncertainty_ns"] - 5000 <= error <= high + clock[r]["uncertainty_ns"] + 5000, f"{case}: rank {r}: off by {error} ns, stated {clock[r]['uncertainty_ns']}")
             check(0 < clock[r]["uncertainty_ns"] < 20_000_000, f"{case}: rank {r}: an uncertainty that says something")
         sites = {s["frames"][0]["offset"]: s for s in profile["sites"] if s["op"] == "allreduce"}
-        stairs = max(sites.values(), key=lambda s: s["ranks"][2]["mean_offset_ns"])
-        means = [row["mean_offset_ns"] for row in stairs["ranks"]]
+        stairs = max(sites.values(), key=lambda s: rows_of(profile, s)[2]["mean_offset_ns"])
+        means = [row["mean_offset_ns"] for row in rows_of(profile, stairs)]
         # Where other processes hold the cores, single calls rest or their logs are lost.
         check(0.9 * calls <= stairs["patterns"] <= calls, f"{case}: {stairs['patterns']} patterns of {calls} calls were seen whole")
         # The true arrivals: each rank's notes by the kernel's clock, minus the shift of its namespace.

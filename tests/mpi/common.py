@@ -40,6 +40,11 @@ def run(*words, timeout=120, cwd=None, **extra):
     return subprocess.run(list(map(str, words)), capture_output=True, text=True, errors="replace", timeout=patience * timeout, cwd=cwd, env=environment)
 
 
+def rows_of(profile, site):
+    """The rows of ranks of an element of `sites`, of a profile or of `report --json`."""
+    return site["ranks"] if "ranks" in site else profile["rank_rows"][profile["sites"].index(site)]
+
+
 def natively(ranks, *words, preload=None if open_mpi else a.support):
     """Words that run a program without latecomer. Waiting ranks of MPICH give their cores away, as those of Open MPI do."""
     preloads = [] if preload is None else ["-x", f"LD_PRELOAD={preload}"] if open_mpi else ["-genv", "LD_PRELOAD", preload]

@@ -8,7 +8,7 @@ import pathlib
 import re
 import subprocess
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, rows_of, run
 
 generate = pathlib.Path(a.bin) / "generate_profile"
 source = folder / "source.json"
@@ -17,7 +17,7 @@ launcher.write_text("""#!/usr/bin/env python3
 import os, re, sys
 key = os.environ["LATECOMER_CLAIM"].split(":")[0]
 text = open(os.environ["SOURCE"], errors="replace").read()
-text = re.sub(r'"key": *"[0-9a-f]*"', f'"key": "{key}"', text, count=1)
+text = re.sub(r'^{"format": "latecomer-profile", "version": 2, "job_key": "[0-9a-f]*",\\s+', f'{{"format": "latecomer-profile", "version": 2, "job_key": "{key}",\\n', text)
 open(os.environ["LATECOMER_OUTPUT"], "w").write(text)
 print("the program's output")
 sys.exit(int(os.environ["STATUS"]))
@@ -74,7 +74,7 @@ subprocess.run([generate, "200", "8", "4", folder / "large"], check=True)
 large = json.loads((folder / "large").read_text())
 worst = large["sites"][5]
 worst["waited_ns"] *= 50
-for row in worst["ranks"]:
+for row in rows_of(large, worst):
     row["waited_ns"] *= 50
     row["awaited_ns"] *= 50
 large["job"]["wall_time_s"] = 2 * worst["waited_ns"] / 1e9 / 200
@@ -90,7 +90,7 @@ check(re.search(r"next: \S+ report ", done.stderr), f"ranks that wait: the repor
 for site in large["sites"]:
     site["waited_ns"] = 0
     site["bytes"]["mean"] = 1e6
-    for row in site["ranks"]:
+    for row in rows_of(large, site):
         row["waited_ns"] = row["awaited_ns"] = 0
 large["sites"][0]["dispatch"]["native"]["mean_after_last_ns"] = 1e9 * large["job"]["wall_time_s"] / 2 / large["sites"][0]["dispatch"]["native"]["calls"]
 done, out = ended("transfers", json.dumps(large))

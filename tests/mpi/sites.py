@@ -188,8 +188,8 @@ def launched(name, rebuilt="", large=""):
 def rows(profile):
     """The rows of ranks, as they stand in the text."""
     text, decode = profile if isinstance(profile, str) else profile.read_text(), json.JSONDecoder().raw_decode
-    at = [found.end() for found in re.finditer(r'"ranks": *(?=\[)', text)]
-    return [text[i:decode(text, i)[1]] for i in at]
+    at = re.search(r'^"rank_rows": ', text, re.M).end()
+    return text[at:decode(text, at)[1]]
 
 
 def nameless(text):

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder, natively, patience, run, sanitized
+from common import a, check, finish, folder, natively, patience, rows_of, run, sanitized
 
 sys.path.append(a.root + "/tests/support")
 from processes import end_tree
@@ -60,7 +60,7 @@ for name in ("abort", "crash", "killed", "all_killed", "no_finalize", "late_kill
     if not (cut and name == "no_finalize"):
         # How often a rank came last stands in its own snapshots. For whom the ranks waited also stands in those of rank 0,
         # so it is known if the launcher killed the late rank before its last snapshot.
-        check(site["patterns"] >= WRITTEN and max(site["ranks"], key=lambda r: r["awaited_ns"])["rank"] == 1, f"{name}: who came last")
+        check(site["patterns"] >= WRITTEN and max(rows_of(profile, site), key=lambda r: r["awaited_ns"])["rank"] == 1, f"{name}: who came last")
     check(cut or name in ("no_finalize", "exit_in_thread", "exit_in_operator"), f"{name}: it says that the job was cut short: {profile['warnings']}")
 
 # `top` reads the snapshots, and `report` the profile that `recover` made of them: both show the same ranks.

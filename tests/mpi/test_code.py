@@ -154,8 +154,8 @@ def test_more_instructions_are_more_work(counted):
 def test_as_many_instructions_in_more_time_are_a_slower_core(counted):
     late(counted)
     profile = json.loads((folder / "counted.json").read_text())
-    for site in profile["sites"]:
-        for row in site["ranks"]:
+    for rows in profile["rank_rows"]:
+        for row in rows:
             if row["rank"] == 1 and "instructions" in (row.get("before") or {}):
                 for count in ("instructions", "cycles"):
                     row["before"][count] *= 0.4

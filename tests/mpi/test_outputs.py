@@ -42,7 +42,7 @@ def observed(output, *options):
 
 
 def key(profile):
-    return json.loads(profile.read_text())["job"]["key"]
+    return json.loads(profile.read_text())["job_key"]
 
 
 def snapshots_of(output):

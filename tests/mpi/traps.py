@@ -5,7 +5,7 @@ import pathlib
 import re
 import shutil
 
-from common import a, built, check, finish, folder, launcher, natively, open_mpi, run, sanitized
+from common import a, built, check, finish, folder, launcher, natively, open_mpi, rows_of, run, sanitized
 
 ring = folder / "ring.json"
 ring.write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}))
@@ -56,7 +56,7 @@ for case, least, warning in [("in_place_null", 0, None), ("after_finalize", 20, 
         check(all(warning and warning in line for line in warned(done)) and len(warned(done)) <= 1, f"{name}: warnings {warned(done)}")
 check(not list(folder.glob("*.parts/*.tmp")), "nothing half-written is left")
 messages = json.loads((folder / "messages.observe.json").read_text())
-named = {w["rank"] for s in messages["sites"] for r in s["ranks"] for w in r.get("before", {}).get("waits_for", [])}
+named = {w["rank"] for rows in messages["rank_rows"] for r in rows for w in r.get("before", {}).get("waits_for", [])}
 check(named and named <= set(range(4)), f"a message to a rank that does not exist waits for no rank: {named}")
 reused = json.loads((folder / "handles.observe.json").read_text())["processes"]
 awaited = {p["rank"]: (p["messages_ns"], sum(w["wait_ns"] for w in p.get("waits_for", []))) for p in reused}
@@ -64,7 +64,7 @@ check(all(by_rank < 0.5 * every for rank, (every, by_rank) in awaited.items() if
 if not open_mpi:
     sessions = json.loads((folder / "sessions.observe.json").read_text())
     check(sum(s["patterns"] for s in sessions["sites"] if s["op"] == "allreduce") == 80, "recovered sessions have their arrival patterns")
-    check(any(s["ranks"] and max(s["ranks"], key=lambda r: r["last_count"])["rank"] == 1 for s in sessions["sites"]), "and say who came last")
+    check(any(rows and max(rows, key=lambda r: r["last_count"])["rank"] == 1 for rows in sessions["rank_rows"]), "and say who came last")
 check(not list(folder.glob("spawn.observe.json")) or list(folder.glob("spawn.observe.json.spawned-*.parts")), "spawned processes left their own")
 
 # Low limits of memory, files and stack under which the program runs natively. (Less stack is too little for MPICH's
@@ -145,7 +145,7 @@ if embed.exists():
         sites = {s["frames"][0]["function"]: s for s in profile["sites"] if s["op"] == "allreduce"}
         check(done.returncode == 0 and set(sites) == {"solve", "check"}, f"Python's functions: {set(sites)} {done.stderr[-300:]}")
         check([sites[f]["frames"][0]["line"] for f in ("solve", "check")] == lines and sites["check"]["frames"][0]["file"] == str(script), "and lines")
-        check(sites["check"]["ranks"][1]["last_count"] >= 36, "and who waits for whom")
+        check(rows_of(profile, sites["check"])[1]["last_count"] >= 36, "and who waits for whom")
         check(all(len(s["frames"]) == depth for s in sites.values()), f"{depth} frames")
     # The name of a file that is not UTF-8, with surrogates in Python: no exception is left behind.
     script = folder / "surrogates.py"

@@ -58,8 +58,8 @@ def wait_of(number, ranks):
     return (4e6 if ranks <= LARGE else 2e6) / (1 + number * (1 if ranks <= LARGE or number < 25 else 150)) ** 0.8
 
 
-def site(number, ranks, calls, rng, late, per_row, body):
-    """One site; `body` writes the rows of ranks. Returns the text of the site."""
+def site(number, ranks, calls, rng, late):
+    """One site, as text."""
     op, size = OPS[number % len(OPS)]
     wait = wait_of(number, ranks)
     name, file = FUNCTIONS[number % len(FUNCTIONS)], FILES[number % len(FILES)]
@@ -70,14 +70,13 @@ def site(number, ranks, calls, rng, late, per_row, body):
     head = {"id": f"{number + 1:016x}", "frames": frames, "op": op, "comm_size": ranks, "calls": calls, "rank_calls": calls * ranks, "patterns": calls, "rested": 0,
             "bytes": {"min": size, "mean": size, "max": size}, "imbalance_ns": histogram(wait, calls, rng), "elapsed_ns": histogram(wait * 0.8, calls * ranks, rng),
             "after_last_ns": histogram(12e3 + size / 10, calls, rng), "imbalance_factor": None, "waited_ns": 0.9 * wait * calls * (ranks - 1),
-            "before": intervals(8e6, 7e6, 0, 40 * ranks), "ranks": [],
+            "before": intervals(8e6, 7e6, 0, 40 * ranks),
             "decisions": [{"bytes": size, "calls": calls, "rule_line": None, "reason": "no algorithm is expected to be faster", "predictor": "median", "spread_ns": int(wait), "error_ns": 1000,
                            "last_rank": late, "predicted_ns": None, "native_predicted_ns": None, "measured_ns": None, "native_measured_ns": 12000.0, "algorithm": "native"}] if number < 3 else [],
             "dispatch": {"native": {"calls": calls, "mean_elapsed_ns": wait * 0.8, "mean_after_last_ns": 12e3 + size / 10, "predicted_ns": None, "reason": "no rule in force"}}, "divergent_calls": 0}
     if number % 2 == 0:
         head["callers"] = callers(number, wait, ranks, calls, late)
-    text = json.dumps(head)
-    return text.replace('"ranks": []', '"ranks": [' + body(number, wait, late, calls, per_row) + "]", 1)
+    return json.dumps(head)
 
 
 def rows_of(ranks, pool):
@@ -136,7 +135,7 @@ def write_profile(path, ranks, sites, calls=500, record=0):
         parts = {"collectives_ns": collectives, "messages_ns": 0.08 * wall, "io_ns": 0.01 * wall, "other_mpi_ns": 0.015 * wall, "kernel_ns": 0.02 * wall, "runnable_ns": 0.005 * wall, "blocked_ns": 0.01 * wall}
         processes.append({"rank": r, "host": hosts[r // per_host], "cores": 1, "host_cores": per_host, "waiting": "spin", "wall_ns": wall, "init_ns": 0.01 * wall, "end_ns": 0.02 * wall, **parts,
                           "computing_ns": wall - sum(parts.values()), "faults": 1000, "preempted": 20})
-    head = {"format": "latecomer-profile", "version": 1,
+    head = {"format": "latecomer-profile", "version": 2, "job_key": "0123456789abcdef",
             "job": {"program": "/opt/simulate/bin/simulate", "command_line": "simulate --mesh wing.msh --steps 500 --title '<b>&amp; wing</b>'", "ranks": ranks, "hosts": hosts, "start": "2026-01-01T00:00:00Z",
                     "wall_time_s": wall / 1e9, "mpi_library": "MPICH Version: 4.0.2", "mode": "observe", "network": None, "edges": None},
             "clock": [{"rank": r, "host": hosts[r // per_host], "offset_ns": 0, "uncertainty_ns": 0, "looks": 0} for r in range(ranks)], "processes": processes, "communicators": communicators(ranks, calls)}
@@ -147,6 +146,8 @@ def write_profile(path, ranks, sites, calls=500, record=0):
     body = rows_of(ranks, {})
     with open(path, "w") as out:
         out.write(json.dumps(head)[:-1] + ',\n"sites": [')
+        out.write(",".join("\n" + site(number, ranks, calls, rng, late) for number in range(sites)))
+        out.write("],\n" + json.dumps(tail)[1:-1] + ',\n"rank_rows": [')
         for number in range(sites):
-            out.write(("," if number else "") + "\n" + site(number, ranks, calls, rng, late, per_row, body))
-        out.write("],\n" + json.dumps(tail)[1:] + "\n")
+            out.write(("," if number else "") + "\n[" + body(number, wait_of(number, ranks), late, calls, per_row) + "]")
+        out.write("\n]}\n")

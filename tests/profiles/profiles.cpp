@@ -196,9 +196,10 @@ TEST_CASE("profile: whom a rank waited for, and the kernel's time of page faults
   const auto profile = nlohmann::json::parse(write_profile(std::move(parts)));
   const auto& site = profile["sites"][0];
   CHECK_FALSE(site["before"].contains("waits_for"));
-  CHECK(site["ranks"][0]["before"]["page_faults_ns"] == 400);
-  CHECK_FALSE(site["ranks"][0]["before"].contains("waits_for"));
-  const auto& before = site["ranks"][1]["before"];
+  const auto& rows = profile["rank_rows"][0];
+  CHECK(rows[0]["before"]["page_faults_ns"] == 400);
+  CHECK_FALSE(rows[0]["before"].contains("waits_for"));
+  const auto& before = rows[1]["before"];
   CHECK(before["page_faults_ns"] == 150);
   CHECK(before["threads_ns"] == 50);
   REQUIRE(before["waits_for"].size() == 2);
@@ -410,12 +411,12 @@ TEST_CASE("rank sums: those of single ranks, whatever shares a row, a site or a 
     // The rows have the same sums, together where ranks share them.
     std::map<Rank, Sums> rows, grouped;
     const int per = ranks_per_row(ranks);
-    for (const auto& site : json["sites"])
-      for (const auto& row : site["ranks"]) {
+    for (std::size_t i = 0; i < json["sites"].size(); ++i)
+      for (const auto& row : json["rank_rows"][i]) {
         Sums& sum = rows[row["rank"].get<Rank>()];
         sum.waited += row["waited_ns"].get<double>();
         sum.awaited += row["awaited_ns"].get<double>();
-        if (site["comm_size"] != 1) sum.last += row["last_count"].get<double>();
+        if (json["sites"][i]["comm_size"] != 1) sum.last += row["last_count"].get<double>();
       }
     for (const auto& [rank, sum] : expected) {
       Sums& all = grouped[rank / per * per];
@@ -698,7 +699,7 @@ TEST_CASE("profile: logs of several members are matched by number", "[profile]")
   REQUIRE(json["sites"].size() == 1);
   CHECK(json["sites"][0]["patterns"] == 9);
   CHECK(json["sites"][0]["imbalance_ns"]["mean"] == 100);
-  CHECK(json["sites"][0]["ranks"][1]["last_count"] == 9);
+  CHECK(json["rank_rows"][0][1]["last_count"] == 9);
   bool said = false;
   for (const auto& w : json["warnings"])
     said = said || w.get<std::string>().find("1 call records have no partner on every rank") == 0;
