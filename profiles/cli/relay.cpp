@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
 #include "profiles/base/progress.hpp"
-#include "profiles/base/seconds.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/files/claim.hpp"
@@ -89,7 +89,8 @@ int relay(const RelayOptions& o) {
   const EndOnSignal ending;
   constexpr double kBetweenTries = 0.2;
   const auto pause = [](double seconds) {
-    const timespec time = in_timespec(seconds);
+    const double whole = std::floor(seconds);
+    const timespec time = {static_cast<time_t>(whole), static_cast<long>(1e9 * (seconds - whole))};
     nanosleep(&time, nullptr);
   };
   std::vector<LiveRank> ranks = ranks_of(output);

@@ -58,6 +58,12 @@ constexpr SortKey kSortKeys[] = {
     {"bytes", [](const Site& s) { return s.bytes.value_or(0); }},
 };
 
+std::string sort_keys() {
+  std::string out;
+  for (const SortKey& k : kSortKeys) out.append(out.empty() ? "" : ", ").append(k.name);
+  return out;
+}
+
 void bars(const char* title, const analysis::HistogramFigures& histogram) {
   const std::vector<double>&counts = histogram.counts, &edges = histogram.edges;
   const double most = counts.empty() ? 0 : *std::ranges::max_element(counts);
@@ -412,7 +418,7 @@ void add_report(CLI::App& app, Action& action) {
   auto o = std::make_shared<ReportOptions>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
   command->add_option("MORE", o->more)->group("");  // not shown: names `diff` for two profiles
-  command->add_option("--sort", o->sort, "Order of the sites: wait, calls, imbalance, elapsed, after_last or bytes.")
+  command->add_option("--sort", o->sort, "Order of the sites, by one of: " + sort_keys() + ".")
       ->capture_default_str();
   command->add_option("--site", o->site, "Show only sites whose id or place matches this glob.");
   command->add_flag("--all", o->all,

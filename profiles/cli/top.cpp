@@ -133,27 +133,19 @@ int top(const TopOptions& o) {
   if (std::filesystem::is_regular_file(o.job) && !std::filesystem::is_directory(o.job + ".parts")) return ended();
   const std::string folder = snapshots_of(o.job);
   const int looks = o.once ? 1 : o.looks;
-  std::optional<Screen> screen;
-  if (looks != 1 && o.prometheus.empty() && isatty(STDOUT_FILENO) == 1) screen.emplace();
-  char status[96];
-  std::snprintf(status, sizeof status, "q quits, space refreshes; every %g s", o.seconds);
-  std::optional<ScreenText> text;
+  const bool draws = looks != 1 && o.prometheus.empty() && isatty(STDOUT_FILENO) == 1;
+  if (draws) make_room();
+  char status[64];
+  std::snprintf(status, sizeof status, "every %g s; Ctrl-C ends it", o.seconds);
   std::vector<LiveRank> seen;
   for (int i = 0; looks == 0 || i < looks; ++i) {
-    if (i > 0 && screen && !screen->wait(o.seconds)) return 0;
-    if (i > 0 && !screen) std::this_thread::sleep_for(std::chrono::duration<double>(o.seconds));
-    text = look(o, folder, metrics ? &*metrics : nullptr, seen);
-    if (!text) {
-      screen.reset();
-      return ended();
-    }
-    if (screen) screen->draw(text->head, text->rows, status);
+    if (i > 0) std::this_thread::sleep_for(std::chrono::duration<double>(o.seconds));
+    const std::optional<ScreenText> text = look(o, folder, metrics ? &*metrics : nullptr, seen);
+    if (!text) return ended();
+    if (draws && i + 1 != looks) redraw(text->head, text->rows, status);
     else std::printf("%s%s%s", i > 0 && o.prometheus.empty() ? "\n" : "", text->head.c_str(), text->rows.c_str());
     std::fflush(stdout);
   }
-  if (!screen) return 0;
-  screen.reset();
-  std::printf("%s%s", text->head.c_str(), text->rows.c_str());
   return 0;
 }
 
@@ -184,7 +176,7 @@ void add_top(CLI::App& app, Action& action) {
   command->footer(
       R"(The figures come from the snapshots that each process writes each second to each minute (policy key `spool`). A job on
 several hosts needs a shared folder for its profile. The line `Now` comes from shared memory, and on other hosts from
-`latecomer relay`. On a terminal, q and Ctrl-C end the command. `latecomer who` shows the state of each rank.
+`latecomer relay`. Ctrl-C ends the command. `latecomer who` shows the state of each rank.
 
 Example:
   $ latecomer top job.json

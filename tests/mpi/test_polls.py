@@ -11,6 +11,7 @@ FUNCTIONS = ["test", "testall", "testany", "testsome", "status", "iprobe", "impr
 WAITS = [("spin", 0), ("sleep", 50), ("sleep", 1000)]
 WORKS = [("work", 3), ("work", 20), ("work", 1000)]
 WAYS = {"": {}, "yielding": {"OMPI_MCA_mpi_yield_when_idle": "1"}} if open_mpi else {"": {}}
+POLLS = [(function, way) for way in WAYS for function in FUNCTIONS if not way or function in ("test", "iprobe")]
 
 
 def observe(name, ranks, *words, **environment):
@@ -46,9 +47,8 @@ def poll_once(function, between, us, way):
 
 
 @pytest.mark.skipif(bool(sanitized), reason="a sanitizer changes the shares of time")
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("between,us", WAITS)
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function,way", POLLS)
 def test_polls_without_work_between_are_a_wait_for_the_late_rank(function, between, us, way):
     messages, program, peers = polled(function, between, us, way, lambda messages, *_: messages > 0.9)
     assert messages > 0.9, (messages, program)
@@ -57,9 +57,8 @@ def test_polls_without_work_between_are_a_wait_for_the_late_rank(function, betwe
 
 
 @pytest.mark.skipif(bool(sanitized), reason="a sanitizer changes the shares of time")
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("between,us", WORKS)
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function,way", POLLS)
 def test_work_between_polls_is_computing(function, between, us, way):
     messages, program, _ = polled(function, between, us, way, lambda messages, *_: messages < 0.1)
     assert messages < 0.1, (messages, program)
