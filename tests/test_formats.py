@@ -73,23 +73,86 @@ def test_another_program_may_format_the_file(written, form):
     assert run("export", other, "--profile", "-").count("\n[") == run("export", written, "--profile", "-").count("\n[") == 3
 
 
-def test_each_list_of_rows_belongs_to_a_site(written):
-    text = written.read_text()
-    profile = json.loads(text)
-    assert [len(rows) for rows in profile["rank_rows"]] == [6, 6, 6] and text.count("\n[") == 3
-    cut = written.with_name("cut.json")
-    for rows in ([], profile["rank_rows"][1:], profile["rank_rows"] * 2):
-        cut.write_text(json.dumps({**profile, "rank_rows": rows}))
-        assert f"rank_rows: expected 3 lists, one for each site, got {len(rows)}" in run("report", cut, status=(2,))
+def test_a_key_of_any_text_stays(written):
+    other = written.with_name("other.json")
+    other.write_text(json.dumps({**json.loads(written.read_text()), "job_key": 'of "another"\nprogram'}))
+    assert json.loads(run("export", other, "--profile", "-"))["job_key"] == 'of "another"\nprogram'
 
 
-@pytest.mark.parametrize("damage", [lambda text: text[:-40], lambda text: text.replace('"rank":3', '"rank":'), lambda text: text.replace("\n[", "\n{", 1), lambda text: re.sub('"mean_offset_ns":[0-9.]+', '"mean_offset_ns":1e300', text, count=1)],
-                         ids=["cut", "no number", "no list", "no figure"])
+CHANGES = {
+    "no lists": (lambda p: p.update(rank_rows=[]), "rank_rows: expected 3 lists, one for each site, got 0"),
+    "a list less": (lambda p: p["rank_rows"].pop(), "rank_rows: expected 3 lists, one for each site, got 2"),
+    "twice as many": (lambda p: p.update(rank_rows=p["rank_rows"] * 2), "rank_rows: expected 3 lists, one for each site, got 6"),
+    "a site less": (lambda p: p["sites"].pop(), "rank_rows: expected 2 lists, one for each site, got 3"),
+    "null": (lambda p: p["rank_rows"].insert(1, None), "rank_rows[1]: expected array, got null"),
+    "a number": (lambda p: p["rank_rows"].insert(0, 0), "rank_rows[0]: expected array, got 0"),
+    "an object": (lambda p: p.update(rank_rows={str(i): rows for i, rows in enumerate(p["rank_rows"])}), "rank_rows: expected array"),
+    "none": (lambda p: p.pop("rank_rows"), "rank_rows: expected array, got null"),
+    "version 1": (lambda p: p.update(version=1), "sites[0].ranks is missing"),
+    "version 3": (lambda p: p.update(version=3), "has version 3, but this latecomer reads versions 1 and 2"),
+    "version 1, ranks null": (lambda p: (p.update(version=1), [site.update(ranks=None) for site in p["sites"]]), "sites[0].ranks: expected array, got null"),
+    "version 1, key": (lambda p: (p.update(version=1), p["job"].update(key=5)), "job.key: expected string, got 5"),
+    "key": (lambda p: p.update(job_key=5), "job_key: expected string, got 5"),
+}
+
+
+@pytest.mark.parametrize("change,says", CHANGES.values(), ids=CHANGES)
+def test_a_profile_of_another_shape_is_refused(written, change, says):
+    profile = json.loads(written.read_text())
+    change(profile)
+    written.write_text(json.dumps(profile))
+    for words in (["report", written], ["export", written, "--profile", "-"]):
+        assert says in run(*words, status=(2,))
+
+
+DAMAGES = {
+    "cut": lambda text: text[:-40],
+    "no number": lambda text: text.replace('"rank":3', '"rank":', 1),
+    "no list": lambda text: text.replace("\n[", "\n{", 1),
+    "no figure": lambda text: re.sub('"mean_offset_ns":[0-9.]+', '"mean_offset_ns":1e300', text, count=1),
+    "NaN": lambda text: re.sub('"mean_offset_ns":[0-9.]+', '"mean_offset_ns":NaN', text, count=1),
+    "words before": lambda text: text.replace('"rank_rows": [', '"rank_rows": [ junk'),
+    "no comma": lambda text: text.replace("}],\n[", "}]\n[", 1),
+    "two commas": lambda text: text.replace("}],\n[", "}],,\n[", 1),
+    "a comma at the end": lambda text: text.replace("}]\n]}", "}],\n]}"),
+    "twice": lambda text: text + text,
+    "nested": lambda text: text.replace('"stddev_ns":', '"x":' + "[" * 100_000 + "]" * 100_000 + ',"stddev_ns":', 1),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_damaged_rows_are_refused(written, damage):
     text = written.read_text()
     assert damage(text) != text
     written.write_text(damage(text))
-    assert "is not a latecomer profile" in (said := run("report", written, status=(2,))) or "rank_rows: expected 3 lists" in said
+    for words in (["report", written], ["export", written, "--profile", "-"]):
+        said = run(*words, status=(2,))
+        assert "is not a latecomer profile" in said or "nested more than 64 deep" in said
+
+
+def test_lists_may_share_a_line(written):
+    text, other = written.read_text(), written.with_name("other.json")
+    for between in (" [", "["):
+        other.write_text(text.replace("\n[", between))
+        assert run("report", "--tsv", other) == run("report", "--tsv", written)
+    other.write_text(text.replace("}],\n[", "}],[", 1))
+    assert run("report", "--tsv", other) == run("report", "--tsv", written)
+
+
+def test_rows_of_the_other_format_are_no_rows(written):
+    profile, other = json.loads(written.read_text()), written.with_name("other.json")
+    other.write_text(written.read_text().replace('"op":', '"ranks":[],"op":'))
+    assert json.loads(other.read_text())["sites"][0]["ranks"] == []
+    assert json.loads(run("export", other, "--profile", "-")) == profile
+    head = {key: value for key, value in profile.items() if key not in ("rank_rows", "job_key")}
+    both = {**head, "version": 1, "sites": [{**site, "ranks": rows} for site, rows in zip(profile["sites"], profile["rank_rows"])], "rank_rows": [[], [], []]}
+    other.write_text(json.dumps(both))
+    assert json.loads(run("export", other, "--profile", "-"))["rank_rows"] == profile["rank_rows"]
+
+
+def test_export_writes_one_profile_alone(written):
+    for others in (["--format-1", "x.json"], ["--folded", "-"], ["--perfetto", "-"]):
+        assert "excludes" in run("export", written, "--profile", "-", *others, status=(2,))
 
 
 def test_report_has_rows_in_their_sites(written):

@@ -64,8 +64,8 @@ def test_json_passes_every_row_on(many_ranks):
     profile, again = json.loads(many_ranks.read_text()), json.loads(run(COMMAND, "report", "--json", many_ranks).stdout)
     for site in (*again["sites"], *profile["sites"]):
         site["frames"] = None
-    assert sorted(again["sites"], key=lambda s: s["id"]) == sorted(profile["sites"], key=lambda s: s["id"])
-    assert again["clock"] == profile["clock"] and again["job"] == profile["job"]
+    assert sorted(again["sites"], key=lambda s: s["id"]) == sorted(({**site, "ranks": rows} for site, rows in zip(profile["sites"], profile["rank_rows"])), key=lambda s: s["id"])
+    assert again["clock"] == profile["clock"] and again["job"] == {"key": profile["job_key"], **profile["job"]}
 
 
 def test_the_report_names_the_row_that_comes_last(many_ranks):

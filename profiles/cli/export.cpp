@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `latecomer export`: writes the recorded arrivals of a profile for trace viewers, its samples for flame graphs, and
-// the profile in its earlier format.
+// the profile in either format.
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -23,27 +23,31 @@ struct ExportOptions {
   bool redact = false, force = false;
 };
 
-int export_(const ExportOptions& o) {
-  const bool traces = !o.perfetto.empty() || !o.otf2.empty();
-  const bool figures = traces || !o.folded.empty();
-  if (!figures && o.profile.empty() && o.format_1.empty())
-    throw BadUsage(
-        "export: name what to write: --perfetto OUT, --otf2 OUT, --folded OUT, --profile OUT or --format-1 OUT");
-  std::optional<AnswerFile> trace, stacks, present, older;
-  if (!o.perfetto.empty()) trace.emplace("--perfetto", o.perfetto, kTraceFile, o.force);
-  if (!o.folded.empty()) stacks.emplace("--folded", o.folded, kStacksFile, o.force);
-  if (!o.profile.empty()) present.emplace("--profile", o.profile, kProfileFile, o.force);
-  if (!o.format_1.empty()) older.emplace("--format-1", o.format_1, kProfileFile, o.force);
-  WholeProfile whole(o.file);
-  Profile profile;
-  if (figures) {
-    profile = read_profile(whole, {.patience = o.patience, .names = true, .redacted = o.redact, .record = traces});
-  } else if (o.redact) {
+/// The profile itself, in either format.
+int convert(const ExportOptions& o) {
+  const bool older = !o.format_1.empty();
+  const AnswerFile file(older ? "--format-1" : "--profile", older ? o.format_1 : o.profile, kProfileFile, o.force);
+  WholeProfile whole(o.file, o.patience);
+  check_rows(whole);
+  if (o.redact) {
     resolve_names(whole.profile, o.patience);
     redact(whole.profile);
   }
-  if (present) present->write([&](const Sink& sink) { whole.write(sink); });
-  if (older) older->write([&](const Sink& sink) { whole.write_version_1(sink); });
+  file.write([&](const Sink& sink) { older ? whole.write_version_1(sink) : whole.write(sink); });
+  return 0;
+}
+
+int export_(const ExportOptions& o) {
+  if (!o.profile.empty() || !o.format_1.empty()) return convert(o);
+  const bool traces = !o.perfetto.empty() || !o.otf2.empty();
+  if (!traces && o.folded.empty())
+    throw BadUsage(
+        "export: name what to write: --perfetto OUT, --otf2 OUT, --folded OUT, --profile OUT or --format-1 OUT");
+  std::optional<AnswerFile> trace, stacks;
+  if (!o.perfetto.empty()) trace.emplace("--perfetto", o.perfetto, kTraceFile, o.force);
+  if (!o.folded.empty()) stacks.emplace("--folded", o.folded, kStacksFile, o.force);
+  const Profile profile =
+      load_profile(o.file, {.patience = o.patience, .names = true, .redacted = o.redact, .record = traces});
   if (stacks) {
     if (profile.code.samples.empty())
       throw BadUsage("'" + o.file + "' holds no samples: the policy key `sampling` is off, the kernel forbids them, " +
@@ -67,7 +71,7 @@ int export_(const ExportOptions& o) {
 
 void add_export(CLI::App& app, Action& action) {
   auto* command =
-      app.add_subcommand("export", "Write a profile for a trace viewer, for a flame graph, or in its earlier format");
+      app.add_subcommand("export", "Write a profile for a trace viewer, for a flame graph, or in another format");
   auto o = std::make_shared<ExportOptions>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
   command->add_option("--perfetto", o->perfetto,
@@ -77,11 +81,15 @@ void add_export(CLI::App& app, Action& action) {
   command->add_option("--folded", o->folded,
                       "Write the samples of the running code to this file (- for stdout), as folded stacks for "
                       "flamegraph.pl, speedscope or inferno: rank, next call, function.");
-  command->add_option("--profile", o->profile,
-                      "Write the profile itself to this file (- for stdout), in format 2 whatever it has now.");
-  command->add_option("--format-1", o->format_1,
-                      "Write the profile as earlier versions did to this file (- for stdout), for scripts that read "
-                      "sites[].ranks.");
+  auto* present =
+      command->add_option("--profile", o->profile,
+                          "Write the profile itself to this file (- for stdout), in format 2 whatever it has now.");
+  auto* older = command->add_option("--format-1", o->format_1,
+                                    "Write the profile as earlier versions did to this file (- for stdout), for "
+                                    "scripts that read sites[].ranks.");
+  for (auto* one : {present, older})
+    for (const char* other : {"--perfetto", "--otf2", "--folded"}) one->excludes(command->get_option(other));
+  present->excludes(older);
   AnswerFile::add_force(*command, o->force);
   command->add_flag("--redact", o->redact, "Leave out command lines, names of hosts and directories.");
   Progress::add_option(*command, o->patience);

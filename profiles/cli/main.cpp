@@ -33,7 +33,7 @@ std::string option_meant(CLI::App& command, const std::vector<std::string>& word
   for (const std::string& word : words) {
     if (word == "--") break;
     const std::string name = word.substr(0, word.find('='));
-    if (!name.starts_with("-") || command.get_option_no_throw(name)) continue;
+    if (!name.starts_with("-") || name == "-" || command.get_option_no_throw(name)) continue;
     return ": unknown option '" + name + "'" + latecomer::core::suggestion(name, valid);
   }
   return "";

@@ -378,7 +378,7 @@ int report(const ReportOptions& o) {
   if (!key) throw BadUsage("--sort: unknown key '" + o.sort + "'" + core::suggestion(o.sort, names));
   std::optional<AnswerFile> page;
   if (!o.html.empty()) page.emplace("--html", o.html, kPageFile, o.force);
-  WholeProfile whole(o.file);
+  WholeProfile whole(o.file, o.patience);
   const Profile profile = read_profile(
       whole, {.patience = o.patience, .names = true, .redacted = o.redact, .cells = page.has_value(), .record = true});
   ShownSites shown(profile);
@@ -418,8 +418,7 @@ void add_report(CLI::App& app, Action& action) {
   auto o = std::make_shared<ReportOptions>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
   command->add_option("MORE", o->more)->group("");  // not shown: names `diff` for two profiles
-  command->add_option("--sort", o->sort, "Order of the sites, by one of: " + sort_keys() + ".")
-      ->capture_default_str();
+  command->add_option("--sort", o->sort, "Order of the sites, by one of: " + sort_keys() + ".")->capture_default_str();
   command->add_option("--site", o->site, "Show only sites whose id or place matches this glob.");
   command->add_flag("--all", o->all,
                     "Print all sites with all columns, the ranks, hosts, efficiencies and communicators, and the sites "

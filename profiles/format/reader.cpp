@@ -94,7 +94,7 @@ std::vector<RankRow> rows_of(const WholeProfile& whole, std::size_t site) {
     if (skips && depth >= kInRow) return false;
     if (event == Event::object_start || event == Event::array_start) good = good && depth + kAbove < core::kMostNested;
     if (value.is_number()) good = good && is_sane(value.get<double>());
-    if (event != Event::object_end || depth != 1) return true;
+    if (event != Event::object_end || depth != 1) return good;  // what is nested too deep is not made
     if (RankRow row = row_of(value); row.rank >= 0) rows.push_back(std::move(row));
     return false;
   };
@@ -321,6 +321,10 @@ Site site_of(const Json& json) {
 
 }  // namespace
 
+void check_rows(const WholeProfile& whole) {
+  for (std::size_t i = 0; i < whole.rows().size(); ++i) rows_of(whole, i);
+}
+
 Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
   Json& json = whole.profile;
   if (wanted.names) resolve_names(json, wanted.patience);
@@ -370,7 +374,7 @@ Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
 }
 
 Profile load_profile(const std::string& path, const Wanted& wanted) {
-  WholeProfile whole(path);
+  WholeProfile whole(path, wanted.patience);
   return read_profile(whole, wanted);
 }
 

@@ -13,7 +13,7 @@ namespace latecomer::profiles {
 
 inline constexpr int kProfileVersion = 2;
 
-/// `job_key`: as hexadecimal digits.
+/// `job_key`: hexadecimal digits, or another text as it stands in JSON.
 inline std::string first_line(std::string_view job_key) {
   return "{\"format\": \"latecomer-profile\", \"version\": " + std::to_string(kProfileVersion) + ", \"job_key\": \"" +
          std::string(job_key) + "\",\n";
@@ -25,7 +25,8 @@ struct Sections {
   std::vector<std::string_view> rows;  ///< a list for each site, parts of the text
 };
 
-/// Empty: the text is no profile, or of version 1, or another program has formatted it.
+/// Empty: the text is no profile, or of version 1, or another program has formatted it. Looks only at the begin and the
+/// end of each list.
 inline std::optional<Sections> sections_of(std::string_view text) {
   const std::size_t at = text.find(kRowsBegin);
   if (at == std::string_view::npos || at == 0 || text[at - 1] != ',' || !text.ends_with(kRowsEnd)) return {};
@@ -33,12 +34,14 @@ inline std::optional<Sections> sections_of(std::string_view text) {
   text = text.substr(at + kRowsBegin.size());
   text.remove_suffix(kRowsEnd.size());
   constexpr std::string_view kList = "\n[";
-  for (std::size_t from = text.find(kList); from != std::string_view::npos;) {
-    const std::size_t next = text.find(kList, from + 1);
-    std::string_view one = text.substr(from + 1, next == std::string_view::npos ? next : next - from - 1);
-    if (one.ends_with(',')) one.remove_suffix(1);
-    out.rows.push_back(one);
-    from = next;
+  for (bool last = text.empty(); !last;) {
+    if (!text.starts_with(kList)) return {};
+    const std::size_t next = text.find(kList, 1);
+    last = next == std::string_view::npos;
+    const std::string_view one = text.substr(1, last ? next : next - 1);
+    if (!one.ends_with(last ? "]" : "],")) return {};
+    out.rows.push_back(one.substr(0, one.rfind(']') + 1));
+    if (!last) text.remove_prefix(next);
   }
   return out;
 }

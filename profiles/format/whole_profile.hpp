@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profiles/base/progress.hpp"
 #include "profiles/files/shared_folder.hpp"
 
 namespace latecomer::profiles {
@@ -24,7 +25,7 @@ void write_sections(const Json& head, std::span<const std::string_view> rows, co
 class WholeProfile {
  public:
   /// Both throw BadUsage if the text is not a profile. One of version 1 is converted.
-  explicit WholeProfile(const std::string& path);
+  explicit WholeProfile(const std::string& path, const Progress::Patience& patience = {});
   /// From a text in memory, which must outlive the object. `named` stands for the file in errors.
   WholeProfile(std::string named, std::string_view text);
   ~WholeProfile();
@@ -42,8 +43,11 @@ class WholeProfile {
   [[noreturn]] void refuse(const std::string& why) const;
 
  private:
-  void read();
-  Json take_apart();
+  [[noreturn]] void refuse_shape(const std::string& why) const;
+  void read(const Progress::Patience& patience);
+  bool take_sections();
+  void take_apart(const Progress::Patience& patience);
+  void find_rows(bool in_sites, const Json& lists);
   void convert();
   std::unique_ptr<class Mapped> file_;
   std::string_view text_;
