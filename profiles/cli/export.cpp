@@ -7,12 +7,11 @@
 
 #include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
+#include "profiles/format/reader.hpp"
 #include "profiles/format/recorded_calls.hpp"
-#include "profiles/format/redact.hpp"
 #include "profiles/render/folded.hpp"
 #include "profiles/render/otf2.hpp"
 #include "profiles/render/perfetto.hpp"
-#include "profiles/symbols/names.hpp"
 
 namespace latecomer::profiles::cli {
 namespace {
@@ -28,11 +27,7 @@ int convert(const ExportOptions& o) {
   const bool older = !o.format_1.empty();
   const AnswerFile file(older ? "--format-1" : "--profile", older ? o.format_1 : o.profile, kProfileFile, o.force);
   WholeProfile whole(o.file, o.patience);
-  check_rows(whole);
-  if (o.redact) {
-    resolve_names(whole.profile, o.patience);
-    redact(whole.profile);
-  }
+  read_profile(whole, {.patience = o.patience, .names = o.redact, .redacted = o.redact});  // refuses unsound rows
   file.write([&](const Sink& sink) { older ? whole.write_version_1(sink) : whole.write(sink); });
   return 0;
 }

@@ -321,10 +321,6 @@ Site site_of(const Json& json) {
 
 }  // namespace
 
-void check_rows(const WholeProfile& whole) {
-  for (std::size_t i = 0; i < whole.rows().size(); ++i) rows_of(whole, i);
-}
-
 Profile read_profile(WholeProfile& whole, const Wanted& wanted) {
   Json& json = whole.profile;
   if (wanted.names) resolve_names(json, wanted.patience);

@@ -31,9 +31,6 @@ inline constexpr std::size_t kRowsKept = 64, kRowChoices = 3;
 /// The record of a profile that was read with it. Throws BadUsage, with the remedy, if the profile has no record.
 const RecordedArrivals& record_of(const Profile& profile, const std::string& file);
 
-/// Throws BadUsage if the text of some rows is not sound. Reading only looks at the rows that it needs.
-void check_rows(const WholeProfile& whole);
-
 /// Reads the figures. Names and redactions, if they are wanted, are in `whole` too afterwards.
 Profile read_profile(WholeProfile& whole, const Wanted& wanted);
 

@@ -12,13 +12,21 @@
 #include "profiles/format/shape.hpp"
 
 namespace latecomer::profiles {
+namespace {
+
+/// Keys that are not written where they stand in the head.
+bool has_own_place(std::string_view key) {
+  return key == "format" || key == "version" || key == "job_key" || key == "rank_rows";
+}
+
+}  // namespace
 
 void write_sections(const Json& head, std::span<const std::string_view> rows, const Sink& sink) {
   const std::string job_key = json_text(head.value("job_key", Json("")));  // of a file that anybody may have written
   sink(first_line(std::string_view(job_key).substr(1, job_key.size() - 2)));
   const char* before = "";
   for (const auto& [key, value] : head.items()) {
-    if (key == "format" || key == "version" || key == "job_key" || key == "rank_rows") continue;
+    if (has_own_place(key)) continue;
     sink(before + json_text(key) + ": " + json_text(value, 1));
     before = ",\n";
   }
@@ -142,7 +150,7 @@ void WholeProfile::convert() {
 void WholeProfile::write_version_1(const Sink& sink) const {
   sink("{\"format\": \"latecomer-profile\",\n\"version\": 1");
   for (const auto& [key, value] : profile.items()) {
-    if (key == "format" || key == "version" || key == "job_key" || key == "rank_rows") continue;
+    if (has_own_place(key)) continue;
     sink(",\n" + json_text(key) + ": ");
     if (key == "sites") {
       for (std::size_t i = 0; i < rows_.size(); ++i) {
